@@ -56,7 +56,7 @@ use login::{ActiveLogin, LoginRules};
 pub(crate) use login::{LoginPage, LoginReply, LoginRequest, MAX_FORM};
 use own_path::{judge_own_path, login_verdict};
 use policy::Policy;
-pub(crate) use websocket::WebSocketAccept;
+pub(crate) use websocket::Upgrade;
 
 /// The parts of a request that are needed after its head was written for the backend.
 #[derive(Debug)]
@@ -67,16 +67,16 @@ pub(crate) struct ForwardedRequest {
     pub(crate) is_head: bool,
     /// Whether it may be sent twice. RFC 9110 §9.2.2.
     pub(crate) idempotent: bool,
+    /// It has a body that some servers ignore: they take it for the next request.
+    pub(crate) has_stray_body: bool,
     /// It asks for another protocol, and the route allows upgrades.
-    pub(crate) upgrade: bool,
+    pub(crate) upgrade: Option<Upgrade>,
     /// The backend gets the head before the body has arrived, because it may answer early.
     pub(crate) eager: bool,
     /// Its body is read whole before the backend gets anything.
     pub(crate) buffered: bool,
     /// Gate itself answers `Expect: 100-continue`.
     pub(crate) says_continue: bool,
-    /// The WebSocket that the client opens over a stream. RFC 8441.
-    pub(crate) socket: Option<WebSocketAccept>,
     /// The CORS fields of the answer.
     pub(crate) grant: Option<Rc<CorsHeaders>>,
     /// The client accepts trailers. RFC 9110 §10.1.4.
@@ -279,11 +279,10 @@ fn judge<S: Sessions>(
             return Ok(answer(204, Reason::Preflight, Some(Rc::new(told))));
         }
     };
-    let opening = request
-        .protocol
-        .map(|_| WebSocketAccept::new().ok_or(BadRequestError::Protocol));
-    let opening = opening.transpose()?;
-    let (socket, key) = opening.unzip();
+    let protocol = inspected.upgrade.filter(|_| upgrade);
+    let upgrade = protocol.map(|to| Upgrade::new(request, to).ok_or(BadRequestError::Protocol));
+    let (upgrade, key) = upgrade.transpose()?.unzip();
+    let key = key.flatten();
     let forwarding = Forwarding {
         client: arrival.client,
         secure: arrival.secure,
@@ -311,8 +310,8 @@ fn judge<S: Sessions>(
         keep_alive: inspected.keep_alive,
         is_head: request.method == "HEAD",
         idempotent: is_idempotent(request),
+        has_stray_body: inspected.body != Body::None && is_without_content(request),
         upgrade,
-        socket,
         grant,
         eager: !buffered && is_eager(route, request, &inspected),
         buffered,
@@ -480,6 +479,11 @@ fn is_idempotent(request: &Request<'_>) -> bool {
         request.method,
         "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "PROPFIND" | "REPORT" | "SEARCH"
     ) && !has_other_method(request)
+}
+
+/// Whether the content of such a request has no meaning. RFC 9110 §9.3.1, §9.3.2, §9.3.5.
+fn is_without_content(request: &Request<'_>) -> bool {
+    matches!(request.method, "GET" | "HEAD" | "DELETE")
 }
 
 /// Whether a field names another method, which the backend may use instead.

@@ -17,6 +17,7 @@ use super::{
     ExchangeEnd, ExchangeError, PIECE, Sink, Source, TRUST_TIME, WATCHED_AFTER, admitted, over,
     response_head, tunnel,
 };
+use crate::config::UpstreamProtocol;
 use crate::forward::deadlines::ExchangeDeadlines;
 use crate::forward::h1::{self, Chunked, ResponseBody, ResponseError};
 use crate::forward::site::Site;
@@ -210,9 +211,12 @@ impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
                 server_timing(self.entry, now, &mut timing);
             }
             let awaits_too_early = self.entry.early == Some(Early::Passed);
+            // Streams of HTTP/2 are apart from each other.
+            let may_stay =
+                !asked.has_stray_body || self.upstream.protocol() == UpstreamProtocol::H2;
             let read = h1::response(self.buffer, |response| {
                 let status = response.status;
-                let body = if status == 101 && asked.upgrade {
+                let body = if status == 101 && asked.upgrade.is_some() {
                     ResponseBody::UntilClose
                 } else {
                     response.body(asked.is_head)?
@@ -232,7 +236,7 @@ impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
                 Ok::<_, ResponseError>(AnswerFacts {
                     status,
                     body,
-                    link_stays: response.keeps(),
+                    link_stays: response.keeps() && may_stay,
                     trailers: !response.names_fields(),
                 })
             })?;
@@ -246,9 +250,10 @@ impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
             began = None;
             let rest = rest?;
             self.buffer.drain(..length);
-            if rest.status >= 200 || (rest.status == 101 && self.asked.upgrade) {
-                self.entry.status = match &self.asked.socket {
-                    Some(_) if rest.status == 101 => 200,
+            let upgrade = self.asked.upgrade.as_ref();
+            if rest.status >= 200 || (rest.status == 101 && upgrade.is_some()) {
+                self.entry.status = match upgrade {
+                    Some(upgrade) if rest.status == 101 && upgrade.over_stream => 200,
                     _ => rest.status,
                 };
                 self.entry.first_byte = Some(Instant::now());

@@ -189,7 +189,7 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         LeaseNeeds {
             repeatable: self.asked.idempotent,
             upload,
-            tunnel: self.asked.upgrade || self.asked.route.streams,
+            tunnel: self.asked.upgrade.is_some() || self.asked.route.streams,
             large_head: self.head.len() > MAX_USUAL_HEAD,
             client: self.asked.client,
             until: None,
@@ -255,10 +255,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
 }
 
 impl ExchangeError {
-    /// Whether the backend is to blame. It is not if a WebSocket fails: the client chose which page
-    /// to open as one.
+    /// Whether the backend is to blame. It is not if it does not switch to another protocol: the
+    /// client chose which page to ask for that.
     fn is_the_backends(&self) -> bool {
-        !matches!(self, Self::Answer(ResponseError::Socket))
+        !matches!(self, Self::Answer(ResponseError::Switch))
             && matches!(
                 self,
                 Self::Backend { .. } | Self::Answer(_) | Self::Unanswered | Self::Silent

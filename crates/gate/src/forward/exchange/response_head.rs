@@ -36,8 +36,8 @@ pub(super) fn head(
     more: &[Field<'_>],
     to: &mut impl Sink,
 ) -> Result<(), ResponseError> {
-    let opens = match &asked.socket {
-        Some(opening) => websocket::opens(opening, response)?,
+    let opens = match &asked.upgrade {
+        Some(upgrade) => websocket::switches(upgrade, response)? && upgrade.over_stream,
         None => false,
     };
     let sets_own = || response.fields.iter().any(|field| is_own(login, field));

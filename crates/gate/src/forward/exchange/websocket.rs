@@ -1,30 +1,15 @@
-//! Checks the backend's answer to a WebSocket that a client opens over a stream (RFC 6455 §4.1).
+//! Checks the backend's answer to a client that wants to switch to another protocol.
 
 use crate::forward::h1::{Response, ResponseError};
-use crate::judge::WebSocketAccept;
-use crate::judge::websocket::PROTOCOL;
+use crate::judge::Upgrade;
 
-/// Whether this answer opens the WebSocket. Otherwise the client must not see success.
-pub(super) fn opens(
-    opening: &WebSocketAccept,
-    response: &Response<'_>,
-) -> Result<bool, ResponseError> {
+/// Whether this answer switches to the protocol. Otherwise the client must not see success.
+pub(super) fn switches(upgrade: &Upgrade, response: &Response<'_>) -> Result<bool, ResponseError> {
     match response.status {
-        101 => {
-            let is = |name, wanted: &str, same: fn(&[u8], &[u8]) -> bool| {
-                let mut values = response.values(name);
-                let value = values.next().map(<[u8]>::trim_ascii);
-                value.is_some_and(|value| same(value, wanted.as_bytes())) && values.next().is_none()
-            };
-            let opens = is("upgrade", PROTOCOL, <[u8]>::eq_ignore_ascii_case)
-                && is("sec-websocket-accept", opening.accept(), |a, b| a == b);
-            if opens {
-                Ok(true)
-            } else {
-                Err(ResponseError::Socket)
-            }
-        }
-        200..=299 => Err(ResponseError::Socket),
+        101 if upgrade.is_switch(|name| response.values(name).collect()) => Ok(true),
+        101 => Err(ResponseError::Switch),
+        // To a client with a stream, this would be an open WebSocket.
+        200..=299 if upgrade.over_stream => Err(ResponseError::Switch),
         _ => Ok(false),
     }
 }
@@ -33,31 +18,52 @@ pub(super) fn opens(
 mod tests {
     use super::*;
     use crate::forward::h1;
+    use crate::judge::request::{Field, Request};
 
-    fn opens(head: &str) -> Result<bool, ResponseError> {
-        // RFC 6455 §1.3.
-        let opening = WebSocketAccept::from_key("dGhlIHNhbXBsZSBub25jZQ==");
+    /// The answer to a client that asks for this protocol, with the key of RFC 6455 §1.3.
+    fn switches(protocol: &str, over_stream: bool, head: &str) -> Result<bool, ResponseError> {
+        let key = Field {
+            name: "Sec-WebSocket-Key",
+            value: b"dGhlIHNhbXBsZSBub25jZQ==",
+        };
+        let (mut upgrade, made) = Upgrade::new(&Request::get(&[key]), protocol.as_bytes()).unwrap();
+        assert_eq!(made, None);
+        upgrade.over_stream = over_stream;
         let read = h1::response(format!("HTTP/1.1 {head}\r\n\r\n").as_bytes(), |response| {
-            super::opens(&opening, response)
+            super::switches(&upgrade, response)
         });
         read.unwrap().unwrap().0
     }
 
     #[test]
-    fn only_the_right_answer_opens() {
+    fn only_the_right_answer_opens_a_websocket() {
         const SWITCH: &str = "101 S\r\nConnection: upgrade\r\nUpgrade: WebSocket";
         const ACCEPT: &str = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
-        assert_eq!(opens(&format!("{SWITCH}\r\n{ACCEPT}")), Ok(true));
-        assert_eq!(opens("404 N"), Ok(false));
-        for bad in [
-            SWITCH.to_owned(),
-            format!("{SWITCH}\r\n{}", ACCEPT.to_ascii_lowercase()),
-            format!("{SWITCH}\r\n{ACCEPT}\r\n{ACCEPT}"),
-            format!("101 S\r\nUpgrade: echo\r\n{ACCEPT}"),
-            format!("101 S\r\n{ACCEPT}"),
-            format!("200 OK\r\nUpgrade: websocket\r\n{ACCEPT}"),
-        ] {
-            assert_eq!(opens(&bad), Err(ResponseError::Socket), "{bad}");
+        for over_stream in [false, true] {
+            let switches = |head: &str| switches("websocket", over_stream, head);
+            assert_eq!(switches(&format!("{SWITCH}\r\n{ACCEPT}")), Ok(true));
+            assert_eq!(switches("404 N"), Ok(false));
+            for bad in [
+                SWITCH.to_owned(),
+                format!("{SWITCH}\r\n{}", ACCEPT.to_ascii_lowercase()),
+                format!("{SWITCH}\r\n{ACCEPT}\r\n{ACCEPT}"),
+                format!("101 S\r\nUpgrade: echo\r\n{ACCEPT}"),
+                format!("101 S\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n{ACCEPT}"),
+                format!("101 S\r\n{ACCEPT}"),
+            ] {
+                assert_eq!(switches(&bad), Err(ResponseError::Switch), "{bad}");
+            }
+            let plain = switches(&format!("200 OK\r\nUpgrade: websocket\r\n{ACCEPT}"));
+            assert_eq!(plain.is_err(), over_stream);
+        }
+    }
+
+    #[test]
+    fn another_protocol_is_named_by_the_answer() {
+        let switches = |head: &str| switches("echo", false, head);
+        assert_eq!(switches("101 S\r\nUpgrade: Echo"), Ok(true));
+        for bad in ["101 S", "101 S\r\nUpgrade: websocket"] {
+            assert_eq!(switches(bad), Err(ResponseError::Switch), "{bad}");
         }
     }
 }

@@ -149,8 +149,8 @@ pub(crate) enum ResponseError {
     TooLarge,
     #[error("the end of the backend's answer is ambiguous")]
     Length,
-    #[error("the backend's answer does not open the WebSocket")]
-    Socket,
+    #[error("the backend's answer does not switch to the protocol that the client wants")]
+    Switch,
 }
 
 /// Like [`request`], for responses.

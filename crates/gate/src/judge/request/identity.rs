@@ -41,6 +41,7 @@ fn known(first: u8) -> &'static [&'static str] {
         ],
         b'h' => &["http-", "https"],
         b'i' => &["impersonate-", "incap-client-", "iv-"],
+        b'k' => &["kubeflow-"],
         b'm' => &["mellon-", "ms-aspnetcore-"],
         b'n' => &["ngrok-auth-"],
         b'o' => &["oam-", "oidc-"],
@@ -73,7 +74,7 @@ fn known(first: u8) -> &'static [&'static str] {
     }
 }
 
-const X: [&str; 99] = [
+const X: [&str; 101] = [
     "x-accel-",
     "x-akamai-",
     "x-amzn-mtls-",
@@ -145,6 +146,7 @@ const X: [&str; 99] = [
     "x-remote-",
     "x-remoteip",
     "x-remoteuser",
+    "x-replaced-path",
     "x-request-uri",
     "x-rewrite-",
     "x-rh-identity",
@@ -164,6 +166,7 @@ const X: [&str; 99] = [
     "x-subject-",
     "x-sucuri-",
     "x-tls-",
+    "x-true-",
     "x-url-scheme",
     "x-user",
     "x-user-",
@@ -323,6 +326,8 @@ mod tests {
         "Http-Remote-User",
         "$WSRU",
         "X-Scope-OrgID",
+        "kubeflow-userid",
+        "X-True-Client-IP",
     ];
 
     const OTHERS: &[&str] = &[

@@ -166,6 +166,36 @@ fn a_backend_that_switches_without_being_asked_is_a_502() {
     assert!(matches!(client.answer(), Answer::Whole(502, _)));
 }
 
+/// A page that answers with a status of its client's choice would otherwise open a way to the
+/// backend past every check.
+#[test]
+fn a_backend_that_does_not_switch_gets_no_more_bytes() {
+    const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let (tell, told) = channel();
+    let tell = Mutex::new(tell);
+    let backend = Backend::start(move |mut client| {
+        let head = client.head().unwrap();
+        let more = field(&head, "x-answer").unwrap_or_default().to_owned();
+        client.send(&format!(
+            "HTTP/1.1 101 S\r\n{}\r\n",
+            more.replace('|', "\r\n")
+        ));
+        tell.lock().unwrap().send(client.rest().0).unwrap();
+    });
+    let scene = Scene::tuned(backend.at, "", |config| {
+        (config.route[0].auth, config.route[0].upgrades) = (false, true);
+    });
+    for answer in ["", "Upgrade: websocket|", "Upgrade: echo|"] {
+        let mut client = RawClient::to(scene.gate().addresses().http[0]);
+        client.send(&format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n{KEY}\
+             X-Answer: {answer}\r\n\r\nGET /secret HTTP/1.1\r\nHost: a\r\n\r\n"
+        ));
+        assert_eq!(client.answer().status(), 502, "{answer}");
+        assert_eq!(told.recv().unwrap(), "", "{answer}");
+    }
+}
+
 /// RFC 9110 §15.5.22: the answer names the protocols that the server requires.
 #[test]
 fn a_required_upgrade_is_named() {

@@ -65,7 +65,8 @@ fn talking() -> SocketAddr {
             if head.to_ascii_lowercase().contains("upgrade: websocket") {
                 client.send(
                     "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
-                     Upgrade: websocket\r\n\r\n",
+                     Upgrade: websocket\r\n\
+                     Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
                 );
                 client.stays_until(&AtomicBool::new(false));
                 return;
