@@ -7,7 +7,7 @@ use roundtrip_store::{CacheStatus, Near, Once, Record, Redis, Store, StoreError,
 use roundtrip_tls::Secret;
 use roundtrip_wire::resp::{Value, key_slot};
 
-use crate::group::{Cluster, MASTERS, has_master, is_master, near, settings, store, text};
+use crate::group::{Cluster, MASTERS, has_replica, is_master, near, settings, store, text};
 use crate::{eventually, on_a_thread, until};
 
 const ANCESTORS: &str = r#"{"credentials": "YWxpY2U6c2VjcmV0"}"#;
@@ -255,7 +255,7 @@ fn what_cannot_be_done_is_said() {
             );
         }
         cluster.servers[MASTERS].start_again().await;
-        has_master(&cluster.servers[MASTERS]).await;
+        has_replica(&cluster.servers[0]).await;
         let confirmed = cluster.store().revoke(&sid_on(0)).await;
         assert!(confirmed.is_ok(), "{confirmed:?}");
     });

@@ -239,6 +239,11 @@ pub(crate) async fn has_master(server: &Server) {
     replication(server, "it follows its master", "master_link_status:up").await;
 }
 
+/// Waits until the master counts its replica, which can be later than the replica is in order.
+pub(crate) async fn has_replica(master: &Server) {
+    replication(master, "its replica is online", "state=online").await;
+}
+
 pub(crate) async fn is_master(server: &Server) {
     replication(server, "it becomes a master", "role:master").await;
 }
