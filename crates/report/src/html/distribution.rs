@@ -15,6 +15,8 @@ use crate::terminal::clean;
 const HEIGHT: f64 = 170.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 148.0;
+/// The least distance between two labels.
+const LINE: f64 = 13.0;
 /// More dots than this would hide one another: then only every k-th run is drawn.
 const MAX_DOTS: usize = 1000;
 
@@ -60,6 +62,7 @@ fn dots(all: &[Run], s: &Summary, key: usize) -> Markup {
     let top = nice_top(s.max);
     let y = |value: f64| TOP + (1.0 - value / top) * (BOTTOM - TOP);
     let (median, p90) = (y(s.median), y(s.p90));
+    let labels = label_heights(median, p90);
     let every = all.len().div_ceil(MAX_DOTS).max(1);
     let x = |n: usize| percent(n as f64 + 0.5, all.len() as f64);
     html! {
@@ -81,13 +84,21 @@ fn dots(all: &[Run], s: &Summary, key: usize) -> Markup {
                 }
                 svg.levels width="88" height=(HEIGHT) aria-hidden="true" {
                     text x="8" y=(BOTTOM + 4.0) { "0" }
-                    text x="8" y=(format!("{:.1}", median + 4.0)) { "median " (ms(s.median)) }
-                    text x="8" y=(format!("{:.1}", p90.min(median - 13.0) + 4.0)) { "p90 " (ms(s.p90)) }
+                    text x="8" y=(format!("{:.1}", labels.0 + 4.0)) { "median " (ms(s.median)) }
+                    text x="8" y=(format!("{:.1}", labels.1 + 4.0)) { "p90 " (ms(s.p90)) }
                 }
             }
             figcaption { "Each run in the order it ran, by its total in ms; × marks a failure." @if every > 1 { " One run in " (every) " is drawn." } }
         }
     }
+}
+
+/// Where the labels of the median and of the ninetieth percentile are: at their lines, unless they
+/// would cover each other or the label of the axis, or leave the picture.
+fn label_heights(median: f64, p90: f64) -> (f64, f64) {
+    let median = median.min(BOTTOM - LINE);
+    let p90 = p90.min(median - LINE).max(TOP);
+    (median.max(p90 + LINE), p90)
 }
 
 fn level(y: f64, class: &str) -> Markup {
@@ -141,5 +152,27 @@ fn failures(all: &[Run]) -> Markup {
         @if !messages.is_empty() {
             div.failure { @for (message, n) in messages.iter().take(12) { p { b { (n) " ×" } " " (clean(message)) } } }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_cover_neither_each_other_nor_the_axis() {
+        let heights = (TOP as u32..=BOTTOM as u32).map(f64::from);
+        for (median, p90) in heights
+            .clone()
+            .flat_map(|m| heights.clone().map(move |p| (m, p)))
+        {
+            if p90 > median {
+                continue;
+            }
+            let (middle, upper) = label_heights(median, p90);
+            let is_apart = upper >= TOP && middle >= upper + LINE && BOTTOM >= middle + LINE;
+            assert!(is_apart, "{median} {p90}: {middle} {upper}");
+        }
+        assert_eq!(label_heights(100.0, 50.0), (100.0, 50.0));
     }
 }
