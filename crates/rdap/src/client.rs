@@ -215,7 +215,7 @@ impl Client {
             Box::pin(self.follow(&mut outcome)).await;
         }
         outcome.compare(query);
-        self.remember_range(&outcome);
+        self.remember_range(query, &outcome);
         outcome
     }
 
@@ -292,16 +292,19 @@ impl Client {
         let Some(Key::Ip(address, bits)) = query.key().filter(|_| self.options.by_range) else {
             return None;
         };
-        let source = self.ranges.borrow().find(address, bits)?;
+        let lane = self.lane(query);
+        let source = self.ranges.borrow().find(&lane, address, bits)?;
         let mut outcome = Outcome::from_query(query);
         outcome.registry = Some(Box::new(source));
         Some(outcome)
     }
 
-    fn remember_range(&self, outcome: &Outcome) {
+    fn remember_range(&self, query: &Query, outcome: &Outcome) {
         let found = outcome.registry.as_ref().filter(|_| self.options.by_range);
-        if let Some(source) = found.filter(|source| source.state() == State::Found) {
-            self.ranges.borrow_mut().keep(source);
+        let is_about_it = |s: &Source| s.state() == State::Found && s.other.is_none();
+        if let Some(source) = found.filter(|source| is_about_it(source)) {
+            let lane = self.lane(query);
+            self.ranges.borrow_mut().keep(lane, source);
         }
     }
 }

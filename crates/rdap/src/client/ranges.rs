@@ -1,10 +1,12 @@
-//! Answers about networks, by the range that they cover. The narrowest range counts; the number of
-//! stored answers is bounded. A query about an address waits for queries about neighbouring
-//! addresses, because their answer could cover it too.
+//! Answers about networks, by the range that they cover, for queries to the same server: a server
+//! may answer about far more addresses than it is responsible for. The narrowest range counts; the
+//! number of stored answers is bounded. A query about an address waits for queries about
+//! neighbouring addresses, because their answer could cover it too.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,8 +30,8 @@ pub(super) type RangeGuard = OwnedMutexGuard<()>;
 
 #[derive(Default)]
 pub(super) struct Ranges {
-    /// If two ranges have the same start, the narrower one comes later.
-    kept: BTreeMap<(IpAddr, Reverse<IpAddr>), Source>,
+    /// By server. If two ranges have the same start, the narrower one comes later.
+    kept: BTreeMap<(Rc<str>, IpAddr, Reverse<IpAddr>), Source>,
     turns: HashMap<IpAddr, Arc<Mutex<()>>>,
 }
 
@@ -44,25 +46,30 @@ impl Ranges {
             .clone()
     }
 
-    pub(super) fn keep(&mut self, source: &Source) {
+    pub(super) fn keep(&mut self, server: Rc<str>, source: &Source) {
         let covers = source.answer.as_ref().ok().and_then(Answer::covers);
         if let Some(Covers::Ips(first, last)) = covers {
             if self.kept.len() >= MAX_ANSWERS {
                 self.kept.pop_first();
             }
-            self.kept.insert((first, Reverse(last)), source.clone());
+            self.kept
+                .insert((server, first, Reverse(last)), source.clone());
         }
     }
 
     /// The narrowest range that covers the whole prefix.
-    pub(super) fn find(&self, address: IpAddr, bits: u8) -> Option<Source> {
+    pub(super) fn find(&self, server: &Rc<str>, address: IpAddr, bits: u8) -> Option<Source> {
         let last = end(address, bits);
-        let candidates = self.kept.range(..=(address, Reverse(address)));
+        let zero: IpAddr = match address {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let first = (server.clone(), zero, Reverse(end(zero, 0)));
+        let candidates = first..=(server.clone(), address, Reverse(address));
         // Candidates that begin later and cover the address are narrower: ranges are nested or
         // disjoint.
-        let found = candidates.rev().find(|((first, Reverse(end)), _)| {
-            first.is_ipv4() == address.is_ipv4() && last <= *end
-        });
+        let mut candidates = self.kept.range(candidates).rev();
+        let found = candidates.find(|((_, _, Reverse(end)), _)| last <= *end);
         found.map(|(_, source)| Source {
             from: From::Range,
             other: None,

@@ -1,9 +1,21 @@
 //! One answer about a network serves all addresses in it, if that is enabled.
 
+use roundtrip_rdap::bootstrap::Registry;
 use roundtrip_rdap::client::From;
 
 use crate::client::scene::{Scene, look_up};
 use crate::client::scripted::{Scripted, rdap};
+
+/// A server whose answers are all about this network.
+async fn about(start: &'static str, end: &'static str) -> Scripted {
+    Scripted::start(move |_, _| {
+        let body = format!(
+            r#"{{"objectClassName":"ip network","ipVersion":"v4","startAddress":"{start}","endAddress":"{end}"}}"#
+        );
+        rdap("200 OK", "", &body)
+    })
+    .await
+}
 
 #[tokio::test]
 async fn a_networks_answer_serves_its_addresses() {
@@ -79,4 +91,45 @@ async fn the_narrowest_network_counts() {
         let body = String::from_utf8_lossy(&source.body).into_owned();
         assert!(body.contains(name), "{address}: {body}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_serves_no_query_of_another_server() {
+    // Registries answer so about addresses that are not theirs.
+    let all = about("0.0.0.0", "255.255.255.255").await;
+    let other = about("198.51.100.0", "198.51.100.255").await;
+    let scene = Scene::new();
+    let client = scene.client_with(|parts| {
+        parts.options.by_range = true;
+        parts.options.server = None;
+        let services = serde_json::json!({
+            "version": "1.0", "publication": "2126-01-01T00:00:00Z",
+            "services": [
+                [["192.0.2.0/24"], [all.url()]],
+                [["198.51.100.0/24"], [other.url()]],
+            ],
+        });
+        let replaced = parts
+            .bootstrap
+            .replace(Registry::Ipv4, services.to_string().as_bytes());
+        replaced.unwrap();
+    });
+    for address in ["192.0.2.1", "192.0.2.200", "198.51.100.1"] {
+        look_up(&client, address).await;
+    }
+    assert_eq!((all.heads().len(), other.heads().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn an_answer_about_another_network_serves_no_query() {
+    let server = about("203.0.113.0", "203.0.113.255").await;
+    let scene = Scene::new();
+    let client = scene.client_with(|parts| {
+        parts.options.by_range = true;
+        parts.options.server = Some(server.base());
+    });
+    for address in ["192.0.2.1", "203.0.113.1", "203.0.113.2"] {
+        look_up(&client, address).await;
+    }
+    assert_eq!(server.heads().len(), 2);
 }
