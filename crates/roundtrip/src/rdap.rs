@@ -30,6 +30,7 @@ use crate::output::{Outcome, OutputStream, failed, interrupted, note};
 use crate::status::{DELAY, PACE, Status};
 use failures::Failures;
 use meaning::Meaning;
+use pager::Backlog;
 use sink::Sink;
 
 /// How long to wait for IANA's registries after the last answer: on a terminal, and elsewhere.
@@ -81,13 +82,17 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let mut failures = Failures::default();
     // Results go to the same terminal.
     let is_shared = OutputStream::Out.is_terminal() && args.output.output.is_none();
-    let lookups = Rc::new(Lookups(meaning.client));
+    let backlog = sink.borrow().backlog();
+    let lookups = Rc::new(Lookups(meaning.client, backlog.clone()));
     let mut ends = Ends::default();
     let mut broken = None;
     let client = lookups.clone();
     let mut renewing = std::pin::pin!(client.0.renew_as_used());
     let served = {
         let show = || {
+            if sink.borrow().is_paging() {
+                return;
+            }
             let line = |took| progress::line(progress.get(), meaning.length, &lookups.0, took);
             status.borrow_mut().show(line);
         };
@@ -100,13 +105,14 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
             broken = sink.borrow_mut().tell(line.place, &found).err();
             progress.set(tally);
             show();
-            broken.is_none() && sink.borrow().is_read()
+            broken.is_none()
         };
         let skip = |place| sink.borrow().was_told(place);
         let lines = list::read(meaning.list);
         let serving = scheduler::serve(lookups.clone(), lines, meaning.order, skip, tell);
         tokio::select! {
             served = serving => Some(served),
+            () = backlog.is_left() => Some(Ok(progress.get())),
             () = stopped() => None,
             never = every(PACE, &show) => match never {},
             never = &mut renewing => match never {},
@@ -115,7 +121,7 @@ async fn serve(args: &RdapArgs, meaning: Meaning, began: Instant) -> Outcome {
     let took = began.elapsed();
     status.borrow_mut().hide();
     lookups.0.keep();
-    let whole = matches!(served, Some(Ok(_))) && broken.is_none() && sink.borrow().is_read();
+    let whole = matches!(served, Some(Ok(_))) && broken.is_none() && backlog.has_reader();
     let is_empty = matches!(&served, Some(Ok(tally)) if tally.read == 0);
     let finished = sink.borrow_mut().finish(whole).err();
     let ended = match (broken.or(finished), served) {
@@ -178,8 +184,9 @@ async fn conclude(
     if !settles_later {
         client.pool().close().await;
     }
-    if let Some(pager) = sink.borrow_mut().pager() {
-        pager.wait();
+    let pager = sink.borrow_mut().pager();
+    if let Some(pager) = pager {
+        pager.wait().await;
     }
     drop(sink);
     if !args.output.quiet {
@@ -213,7 +220,7 @@ fn beside_answers(args: &RdapArgs, form: &Form, line: String, sink: &mut Sink) -
     if !form.is_text() || into_file {
         return Some(line);
     }
-    sink.print(format!("timing: {}\n", clean(&line)).as_bytes());
+    sink.print(format!("timing: {}\n", clean(&line)).into_bytes());
     None
 }
 
@@ -230,7 +237,7 @@ async fn every(pace: Duration, what: impl Fn()) -> Infallible {
     }
 }
 
-struct Lookups(Client);
+struct Lookups(Client, Backlog);
 
 impl LookupService for Lookups {
     type Query = Query;
@@ -245,6 +252,7 @@ impl LookupService for Lookups {
     }
 
     async fn ask(&self, query: Query) -> Found {
+        self.1.is_read().await;
         self.0.look_up(&query).await
     }
 

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::list::{Line, Lines, ListError};
 
-/// The largest number of queries that wait for their servers, over all lanes.
+/// The largest number of queries that wait for their servers, over all lanes, or to be repeated.
 const MAX_WAITING: usize = 20_000;
 /// The largest number of lookups in flight, over all servers.
 const MAX_RUNNING: usize = 2_000;
@@ -43,7 +43,7 @@ pub struct ListOptions {
     pub at_once: usize,
     /// One lookup after another, in the order of the list.
     pub serial: bool,
-    /// Lookups that failed are repeated once, after all others.
+    /// Lookups that failed are repeated once, after all others that were read.
     pub retries: bool,
 }
 
@@ -98,7 +98,7 @@ struct Scheduler<A: LookupService, T> {
     running: JoinSet<(Rc<str>, Line, A::Outcome)>,
     /// Entries to repeat.
     failed: Vec<Line>,
-    /// The positions of repeated entries.
+    /// The positions of entries that are being repeated.
     repeated: HashSet<u64>,
     /// Results that wait for earlier ones; `None` for an entry that an earlier run has reported.
     held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
@@ -159,7 +159,7 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
 
     fn has_room(&self) -> bool {
         let near = !self.order.ordered || self.tally.read < self.next + MAX_POSITIONS_AHEAD;
-        near && self.waiting < MAX_WAITING
+        near && self.waiting + self.failed.len() < MAX_WAITING
     }
 
     /// Skips an entry that an earlier run has reported.
@@ -248,7 +248,7 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
             }
         }
         self.tally.running = self.running.len();
-        let repeats = self.order.retries && !self.repeated.contains(&entry.place);
+        let repeats = self.order.retries && !self.repeated.remove(&entry.place);
         if repeats && self.asker.may_pass(&outcome) {
             self.failed.push(entry);
         } else {
@@ -449,6 +449,25 @@ mod tests {
             let places: Vec<&str> = told.iter().filter_map(|l| l.get(..1)).collect();
             assert_eq!(places, ["0", "1", "2", "3", "4"]);
         }
+    }
+
+    #[tokio::test]
+    async fn failed_entries_are_repeated_before_there_are_too_many() {
+        let asker: Rc<Sleeper> = Rc::default();
+        let list = (0..3 * MAX_WAITING).map(|_| "ill:0".to_owned()).collect();
+        let lines = super::super::list::read(vec![super::super::list::Part::Words(list)]);
+        let again = ListOptions {
+            retries: true,
+            ..order(100)
+        };
+        let (mut ahead, mut told) = (0, HashSet::new());
+        let tell = |entry: Line, _, tally: ListProgress| {
+            ahead = ahead.max(tally.read - tally.told);
+            told.insert(entry.place)
+        };
+        let tally = serve(asker, lines, again, |_| false, tell).await.unwrap();
+        assert_eq!((tally.told, told.len()), (tally.read, 3 * MAX_WAITING));
+        assert!(ahead < 2 * MAX_WAITING as u64, "{ahead}");
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 //! interrupted run continue.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use roundtrip_rdap::text::{self, Column, Form, Style};
 use roundtrip_report::clean;
 
 use super::conformance::Findings;
-use super::pager::Pager;
+use super::pager::{Backlog, Pager};
 use super::timing;
 use crate::cli::{Color, RdapArgs};
 use crate::output::OutputStream;
@@ -33,9 +33,10 @@ pub(super) struct Sink {
     /// The pager between the text and a terminal.
     pager: Option<Pager>,
     pages: bool,
-    /// Results of lookups at which a server failed. They are written last and are not in the
-    /// journal, so that a later run asks again.
-    failed: Vec<u8>,
+    backlog: Backlog,
+    /// Results of lookups at which a server failed, in a file without a name. They are written last
+    /// and are not in the journal, so that a later run asks again.
+    failed: Option<File>,
     count_failed: u64,
 }
 
@@ -61,10 +62,25 @@ impl Paths {
         }
     }
 
-    fn append(&self, results: &[u8]) -> Result<(), SinkError> {
-        let output = File::options().append(true).open(&self.output);
-        let appended = output.and_then(|mut output| output.write_all(results));
-        appended.map_err(|e| SinkError::Write(self.output.clone(), e))
+    /// A file without a name, for results that are written last: beside the output, which has to
+    /// have room for them.
+    fn unnamed(&self) -> io::Result<File> {
+        let path = beside(&self.output, &format!(".late-{}", std::process::id()));
+        let mut options = File::options();
+        let file = options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(&path)?;
+        fs::remove_file(&path)?;
+        Ok(file)
+    }
+
+    fn append(&self, header: &str, results: &mut File) -> io::Result<()> {
+        let mut output = File::options().append(true).open(&self.output)?;
+        output.write_all(header.as_bytes())?;
+        results.rewind()?;
+        io::copy(results, &mut output).map(drop)
     }
 }
 
@@ -116,7 +132,8 @@ impl Sink {
             pager: None,
             // A list shows its progress instead.
             pages: shown && form.is_text() && args.bulk.file.is_empty() && !args.output.no_pager,
-            failed: Vec::new(),
+            backlog: Backlog::new(),
+            failed: None,
             count_failed: 0,
         })
     }
@@ -157,7 +174,7 @@ impl Sink {
         }
         self.told += 1;
         if matches!(self.out, Out::Stdout) {
-            self.print(&result);
+            self.print(result);
             return Ok(());
         }
         match &mut self.out {
@@ -165,8 +182,15 @@ impl Sink {
             Out::File(path, file) => file
                 .write_all(&result)
                 .map_err(|e| SinkError::Write(path.clone(), e))?,
-            Out::Journalled(..) if is_put_off => {
-                self.failed.extend(result);
+            Out::Journalled(_, paths) if is_put_off => {
+                let mut write = || {
+                    let file = match &mut self.failed {
+                        Some(file) => file,
+                        none => none.insert(paths.unnamed()?),
+                    };
+                    file.write_all(&result)
+                };
+                write().map_err(|e| SinkError::Write(paths.output.clone(), e))?;
                 self.count_failed += 1;
             }
             Out::Journalled(journal, _) => {
@@ -182,35 +206,43 @@ impl Sink {
     pub(super) fn finish(&mut self, whole: bool) -> Result<(), SinkError> {
         if let Out::Journalled(journal, paths) = &mut self.out {
             journal.flush()?;
-            if whole && self.count_failed == 0 {
-                let removed = fs::remove_file(&paths.journal);
-                removed.map_err(|e| SinkError::Write(paths.journal.clone(), e))?;
-            } else if whole {
-                let header = std::mem::take(&mut self.header).into_bytes();
-                paths.append(&[header, std::mem::take(&mut self.failed)].concat())?;
+            if !whole {
+                return Ok(());
+            }
+            if let Some(failed) = &mut self.failed {
+                let appended = paths.append(&std::mem::take(&mut self.header), failed);
+                appended.map_err(|e| SinkError::Write(paths.output.clone(), e))?;
                 let moved = fs::rename(&paths.journal, &paths.failed);
                 moved.map_err(|e| SinkError::Write(paths.failed.clone(), e))?;
+            } else {
+                let removed = fs::remove_file(&paths.journal);
+                removed.map_err(|e| SinkError::Write(paths.journal.clone(), e))?;
             }
         }
         Ok(())
     }
 
     /// Text after the results.
-    pub(super) fn print(&mut self, text: &[u8]) {
+    pub(super) fn print(&mut self, text: Vec<u8>) {
         if self.pages && self.pager.is_none() {
-            self.pager = Pager::start();
+            self.pager = Pager::start(&self.backlog);
             self.pages = self.pager.is_some();
         }
-        match &mut self.pager {
+        match &self.pager {
             Some(pager) => pager.print(text),
             None => OutputStream::Out.print(text),
         }
     }
 
-    /// Whether the results are still being read: once the reader has quit, no more lookups are
-    /// made.
-    pub(super) fn is_read(&self) -> bool {
-        self.pager.as_ref().is_none_or(Pager::is_read)
+    /// The text that a pager has not taken yet: lookups wait for its reader, and none is made once
+    /// the reader has quit.
+    pub(super) fn backlog(&self) -> Backlog {
+        self.backlog.clone()
+    }
+
+    /// Whether a pager has the terminal.
+    pub(super) fn is_paging(&self) -> bool {
+        self.pager.is_some()
     }
 
     /// The pager, whose reader must be waited for.
