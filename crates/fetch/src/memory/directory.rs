@@ -13,7 +13,10 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, mkdirat, openat, renameat, statat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, mkdirat, openat, renameat,
+    renameat_with, statat,
+};
 use rustix::io::Errno;
 
 use super::error::MemoryError;
@@ -36,6 +39,12 @@ pub(super) struct Directory {
     directory: OwnedFd,
     /// The path, for messages.
     path: PathBuf,
+}
+
+/// What a new file replaced: nothing, or a file that now has the new one's former name.
+enum Replaced {
+    Nothing,
+    Former,
 }
 
 /// While this exists, no other process can take the lock.
@@ -121,11 +130,24 @@ impl Directory {
         let new = format!("{UNFINISHED}{}-{count}", std::process::id());
         let result = self
             .create(&new, parts)
-            .and_then(|()| Ok(renameat(&self.directory, &new, &self.directory, name)?));
-        if result.is_err() {
+            .and_then(|()| self.put_in_place(&new, name));
+        if !matches!(result, Ok(Replaced::Nothing)) {
             let _ = self.remove(&new);
         }
-        result
+        result.map(drop)
+    }
+
+    /// Gives the file `new` the name `name`. If there is such a file, the two exchange their names:
+    /// a file that replaces another is written to the disk at once by some file systems (ext4,
+    /// btrfs), and the lookups wait for that. Here, a file that a power cut destroys is no loss.
+    fn put_in_place(&self, new: &str, name: &str) -> io::Result<Replaced> {
+        let at = &self.directory;
+        if renameat_with(at, new, at, name, RenameFlags::EXCHANGE).is_ok() {
+            return Ok(Replaced::Former);
+        }
+        // There is no such file, or the file system cannot exchange names.
+        renameat(at, new, at, name)?;
+        Ok(Replaced::Nothing)
     }
 
     fn create(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {

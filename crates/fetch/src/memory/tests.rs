@@ -190,6 +190,17 @@ fn broken_files_are_set_aside_a_few_times() {
 }
 
 #[test]
+fn a_replaced_file_leaves_nothing_behind() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = Directory::open(place.path()).unwrap();
+    for text in ["first", "second", "third"] {
+        directory.replace("a", &[text.as_bytes()]).unwrap();
+        assert_eq!(directory.read("a", 9).unwrap().unwrap(), text.as_bytes());
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+}
+
+#[test]
 fn only_a_bad_file_is_set_aside() {
     let passing = [Errno::MFILE, Errno::IO, Errno::ACCESS];
     assert!(passing.into_iter().all(|errno| may_pass(&errno.into())));
