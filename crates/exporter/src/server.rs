@@ -36,8 +36,10 @@ pub(crate) async fn serve(mut stream: TcpStream, own: OpenConnection, state: Rc<
         };
         let (answered, stays, is_head) = match next {
             Some(Ok(asked)) => {
+                // Boxed, because a connection that waits would take the memory of a probe.
+                let answer = Box::pin(routes::answer(&asked, &state));
                 let answered = tokio::select! {
-                    answered = routes::answer(&asked, &state) => answered,
+                    answered = answer => answered,
                     () = gone(&mut stream, &mut buffer) => break,
                 };
                 (answered, asked.stays, asked.method == "HEAD")
@@ -177,5 +179,35 @@ fn reason(status: u16) -> &'static str {
         500 => "Internal Server Error",
         503 => "Service Unavailable",
         _ => "Bad Request",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::connections::Connections;
+    use crate::state::ExporterOptions;
+
+    #[tokio::test]
+    async fn a_connection_that_waits_takes_little_memory() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let listen = listener.local_addr().unwrap();
+        let stream = TcpStream::connect(listen).await.unwrap();
+        let options = ExporterOptions {
+            config: None,
+            skip_unsupported: false,
+            listen,
+            timeout_offset: Duration::ZERO,
+            history: 1,
+            probes: 1,
+            prefix: String::new(),
+            telemetry: None,
+        };
+        let state = Rc::new(ExporterState::new(options).unwrap());
+        let own = Rc::new(Connections::new(1)).open();
+        let size = size_of_val(&serve(stream, own, state));
+        assert!(size < 2048, "{size}");
     }
 }
