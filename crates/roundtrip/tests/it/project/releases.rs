@@ -32,6 +32,10 @@ struct Release {
 impl Release {
     /// `None`, said, if a program that packs is not here.
     fn made(test: &str) -> Option<Self> {
+        Self::made_in(&std::env::temp_dir(), test)
+    }
+
+    fn made_in(scratch: &Path, test: &str) -> Option<Self> {
         for tool in ["rpmbuild", "dpkg-deb", "python3"] {
             if !["/usr/bin", "/bin"]
                 .iter()
@@ -41,7 +45,7 @@ impl Release {
                 return None;
             }
         }
-        let directory = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir_in(scratch).unwrap();
         let program = directory.path().join("stand-in");
         fs::write(&program, STAND_IN).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -49,6 +53,7 @@ impl Release {
         command
             .arg(directory.path().join("dist"))
             .env("PROGRAM", program)
+            .env("TMPDIR", scratch)
             .env("TARGETS", format!("{ARCH}-unknown-linux-gnu"))
             .env("SOURCE_DATE_EPOCH", "1700000000");
         succeeded(&mut command);
@@ -104,7 +109,12 @@ fn succeeded(command: &mut Command) -> String {
 #[test]
 fn a_release_is_the_same_twice_and_complete() {
     const TEST: &str = "a_release_is_the_same_twice_and_complete";
-    let (Some(release), Some(again)) = (Release::made(TEST), Release::made(TEST)) else {
+    // Another file system, where there is one.
+    let (mut other, memory) = (std::env::temp_dir(), Path::new("/dev/shm"));
+    if tempfile::tempdir_in(memory).is_ok() {
+        other = memory.into();
+    }
+    let (Some(release), Some(again)) = (Release::made(TEST), Release::made_in(&other, TEST)) else {
         return;
     };
     let (first, second) = (release.contents(), again.contents());
@@ -137,6 +147,22 @@ fn a_release_is_the_same_twice_and_complete() {
     the_list_of_components_is_that_of_the_program(&release);
     the_image_refers_to_what_it_holds(&release);
     binstall_finds_the_archive(&release);
+}
+
+#[test]
+fn a_release_replaces_nothing_but_a_release() {
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("notes");
+    fs::write(&other, "mine").unwrap();
+    let mut command = script("scripts/release");
+    command.arg(directory.path()).env("PROGRAM", "/bin/true");
+    let output = command.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && told.contains("another directory"),
+        "{told}"
+    );
+    assert!(other.exists());
 }
 
 fn packages_hold_what_a_user_expects(release: &Release) {
