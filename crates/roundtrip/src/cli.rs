@@ -5,6 +5,8 @@ mod compare;
 mod deferred;
 mod demo;
 mod diff;
+#[cfg(test)]
+mod documented;
 mod exporter;
 mod gate;
 mod history;
