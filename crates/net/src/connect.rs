@@ -3,12 +3,13 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
+use std::time::Duration;
 
 use roundtrip_model::{Attempt, AttemptOutcome, Event, FastOpenFacts, Moment, Recorder};
 use socket2::{Domain, Protocol, SockAddr, Type};
 use tokio::io::Interest;
 
-use crate::presence::{MIN_ABSENCE, Presence, Throttling};
+use crate::presence::{MIN_ABSENCE, Presence, RunDelay, Throttling};
 use crate::{NetError, Socket, TcpInfo, sys};
 
 /// The local address or interface of a connection.
@@ -80,22 +81,30 @@ impl Connect {
         let local = |source| AttemptError::Local(NetError::Socket(source));
         let socket = self.prepare(peer).map_err(AttemptError::Local)?;
         let called = Presence::now(recorder);
-        let immediately = match socket.connect(&peer.into()) {
+        let connected = socket.connect(&peer.into());
+        let returned = Presence::now(recorder);
+        let immediately = match connected {
             Ok(()) => true,
             Err(e) if e.raw_os_error() == Some(libc::EINPROGRESS) => false,
-            Err(e) => return Err(AttemptError::Peer(e)),
+            Err(e) => return Err(FailedAttempt::at_once(e, began, throttling, recorder)),
         };
-        let returned = Presence::now(recorder);
-        let mut fast_open = FastOpenFacts {
+        // A peer on this host has answered before the call returns.
+        if let Ok(Some(e)) = socket.take_error() {
+            return Err(FailedAttempt::at_once(e, began, throttling, recorder));
+        }
+        let is_opening = TcpInfo::from_socket(&socket).is_none_or(|i| i.is_opening());
+        let deferred = immediately && is_opening;
+        let fast_open = FastOpenFacts {
             asked: self.fast_open,
+            cookie: deferred,
             ..FastOpenFacts::default()
         };
-        let deferred = immediately && TcpInfo::from_socket(&socket).is_some_and(|i| i.is_opening());
-        let socket = if deferred {
-            fast_open.cookie = true;
-            socket
+        let socket = if is_opening && !deferred {
+            let delay = RunDelay::now();
+            let answer = established(socket).await;
+            answer.map_err(|e| FailedAttempt::later(e, delay, throttling, recorder))?
         } else {
-            established(socket).await.map_err(AttemptError::Peer)?
+            socket
         };
         let now = Presence::now(recorder);
         let info = TcpInfo::from_socket(&socket).filter(|i| !deferred && i.retransmits() == 0);
@@ -160,7 +169,57 @@ pub(crate) struct OpenedConnection {
 pub(crate) enum AttemptError {
     /// A local error: another address will not help.
     Local(NetError),
-    Peer(io::Error),
+    Peer(FailedAttempt),
+}
+
+/// A refusal, or another failure of an address.
+pub(crate) struct FailedAttempt {
+    pub(crate) error: io::Error,
+    /// When it came. The client may have noticed it later.
+    pub(crate) at: Moment,
+    /// The time when the client did not run although it could have.
+    pub(crate) absence: Option<Event>,
+}
+
+impl FailedAttempt {
+    /// It came within the call that asked for the connection, after `began`: nothing was awaited.
+    fn at_once(
+        error: io::Error,
+        began: Presence,
+        throttling: Throttling,
+        recorder: &Recorder,
+    ) -> AttemptError {
+        let now = Presence::now(recorder);
+        let absent = began.absence(began.at, &now, recorder);
+        let at = Moment::ZERO + began.at.since(recorder.zero());
+        AttemptError::Peer(Self::new(error, at, absent, throttling))
+    }
+
+    /// It came while the client waited. The kernel does not stamp it, but knows for how long the
+    /// thread was ready to run without running.
+    fn later(
+        error: io::Error,
+        delay: RunDelay,
+        throttling: Throttling,
+        recorder: &Recorder,
+    ) -> AttemptError {
+        let absent = delay.more();
+        let at = recorder.now() - absent.unwrap_or_default();
+        AttemptError::Peer(Self::new(error, at, absent, throttling))
+    }
+
+    fn new(
+        error: io::Error,
+        at: Moment,
+        absent: Option<Duration>,
+        mut throttling: Throttling,
+    ) -> Self {
+        let absence = absent.map(|took| {
+            let throttled = throttling.explains(took);
+            Event::Starved { took, throttled }
+        });
+        Self { error, at, absence }
+    }
 }
 
 async fn established(socket: socket2::Socket) -> io::Result<socket2::Socket> {

@@ -1,6 +1,8 @@
 //! Pins threads to processors, and measures their processor time. `sys` makes the system calls.
 
+use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::sys::thread::{self, Mask};
@@ -21,6 +23,17 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
             .is_some_and(|b| b & (1 << (cpu % 64)) != 0)
     };
     Ok((0..mask.len() * 64).filter(is_allowed).collect())
+}
+
+/// The scheduler's account of the calling thread.
+pub const THIS_THREAD: &str = "/proc/thread-self/schedstat";
+
+/// How long a thread has been ready to run without running, by its `schedstat`; `None` if the
+/// kernel keeps no such account.
+pub fn waited_to_run(schedstat: impl AsRef<Path>) -> Option<Duration> {
+    let text = fs::read_to_string(schedstat).ok()?;
+    let nanoseconds = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
 }
 
 /// The processor time that the calling thread has used so far.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use roundtrip_model::{Attempt, AttemptOutcome, Event, Moment, Recorder};
 use tokio::time::{Sleep, sleep};
 
-use crate::connect::{AttemptError, OpenedConnection, attempt_fact};
+use crate::connect::{AttemptError, FailedAttempt, OpenedConnection, attempt_fact};
 use crate::presence::{Presence, Throttling};
 use crate::{Connect, NetError, Socket};
 
@@ -134,7 +134,7 @@ impl Race<'_> {
             match outcome {
                 Ok(opened) => return Some(Ok(self.won(peer, began, opened))),
                 Err(AttemptError::Local(error)) => return Some(Err(error)),
-                Err(AttemptError::Peer(error)) => self.failed(peer, began, error),
+                Err(AttemptError::Peer(failed)) => self.failed(peer, began, failed),
             }
         }
         None
@@ -147,16 +147,15 @@ impl Race<'_> {
         opened.socket
     }
 
-    fn failed(&mut self, peer: SocketAddr, began: Moment, error: io::Error) {
-        let now = self.recorder.now();
-        self.recorder.record_at(now, Event::AttemptFailed { peer });
-        self.attempts.push(attempt_fact(
-            peer,
-            began,
-            now,
-            AttemptOutcome::Failed(error.to_string()),
-        ));
-        self.failures.push((peer, error));
+    fn failed(&mut self, peer: SocketAddr, began: Moment, failed: FailedAttempt) {
+        let at = failed.at.max(began);
+        self.recorder.record_at(at, Event::AttemptFailed { peer });
+        if let Some(absence) = failed.absence {
+            self.recorder.record(absence);
+        }
+        let outcome = AttemptOutcome::Failed(failed.error.to_string());
+        self.attempts.push(attempt_fact(peer, began, at, outcome));
+        self.failures.push((peer, failed.error));
     }
 }
 
@@ -178,7 +177,28 @@ impl Drop for Race<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::SystemClock;
+
+    /// The kernel refuses at once. The client does something else before it takes notice.
+    #[tokio::test]
+    async fn a_refusal_on_this_host_took_no_time() {
+        let deaf = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+        let deaf = deaf.unwrap();
+        let any: SocketAddr = ([127, 0, 0, 1], 0).into();
+        deaf.bind(&any.into()).unwrap();
+        let peers = [deaf.local_addr().unwrap().as_socket().unwrap()];
+        let recorder = Recorder::new(Arc::new(SystemClock::start()));
+        let mut attempts = Vec::new();
+        let busy = async { std::thread::sleep(Duration::from_millis(400)) };
+        let connect = Connect::default();
+        let (opened, ()) = tokio::join!(connect.open(&peers, &recorder, &mut attempts), busy);
+        assert!(matches!(opened, Err(NetError::AllFailed(_))));
+        let took = attempts[0].ended.since(attempts[0].began);
+        assert!(took < Duration::from_millis(200), "{took:?}");
+    }
 
     #[test]
     fn families_alternate_beginning_with_ipv6() {

@@ -1,11 +1,13 @@
 //! Detects that the client did not run although there was something to do: other programs used the
 //! processors, a quota was used up, or the process was stopped.
 
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use roundtrip_model::{Event, Moment, Recorder, Task};
 
 use crate::TcpInfo;
+use crate::cpu;
 use crate::quota;
 use crate::sys::thread;
 
@@ -79,6 +81,30 @@ impl Presence {
         let took = took?;
         let throttled = throttling.explains(took);
         Some(Event::Starved { took, throttled })
+    }
+}
+
+/// For how long a thread had been ready to run without running.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RunDelay {
+    thread: ThreadId,
+    waited: Option<Duration>,
+}
+
+impl RunDelay {
+    pub(crate) fn now() -> Self {
+        Self {
+            thread: std::thread::current().id(),
+            waited: cpu::waited_to_run(cpu::THIS_THREAD),
+        }
+    }
+
+    /// How much longer that is now, if the kernel tells and this is the same thread.
+    pub(crate) fn more(self) -> Option<Duration> {
+        let now = Self::now();
+        let both = now.waited.zip(self.waited);
+        let more = both.map(|(now, before)| now.saturating_sub(before));
+        more.filter(|more| now.thread == self.thread && *more >= MIN_ABSENCE)
     }
 }
 
@@ -187,6 +213,17 @@ mod tests {
         assert_eq!(absence(140, at(440, 7), &[(150, 30)]), ms(290));
         // The thread went to sleep only after the bytes had arrived.
         assert_eq!(absence(20, at(440, 7), &[]), ms(340));
+    }
+
+    #[test]
+    fn a_run_delay_belongs_to_one_thread() {
+        let elsewhere = std::thread::spawn(RunDelay::now).join().unwrap();
+        assert_eq!(elsewhere.more(), None);
+        let much = RunDelay {
+            waited: Some(Duration::MAX),
+            ..RunDelay::now()
+        };
+        assert_eq!(much.more(), None);
     }
 
     /// Other programs had the processor while the thread verified certificates.

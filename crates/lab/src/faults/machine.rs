@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
+use roundtrip_net::cpu;
 use roundtrip_path::PathCounters;
 
 /// How long each thread of this process has waited for a processor.
@@ -16,7 +17,7 @@ impl RunDelays {
         let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
         let delays = threads.filter_map(|thread| {
             let thread = thread.ok()?;
-            let waited = waited(&thread.path().join("schedstat").to_string_lossy())?;
+            let waited = cpu::waited_to_run(thread.path().join("schedstat"))?;
             Some((thread.file_name().to_string_lossy().into_owned(), waited))
         });
         Self(delays.collect())
@@ -35,19 +36,12 @@ impl RunDelays {
 
 /// How long this thread has waited for a processor.
 pub(super) fn of_this_thread() -> Duration {
-    waited("/proc/thread-self/schedstat").unwrap_or_default()
+    cpu::waited_to_run(cpu::THIS_THREAD).unwrap_or_default()
 }
 
 /// The largest lateness with which the relay released a packet.
 pub(super) fn lateness(counters: &PathCounters) -> Duration {
     counters.up.lateness.max.max(counters.down.lateness.max)
-}
-
-/// The second figure of `schedstat`, in nanoseconds.
-fn waited(file: &str) -> Option<Duration> {
-    let text = fs::read_to_string(file).ok()?;
-    let nanoseconds = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Duration::from_nanos(nanoseconds))
 }
 
 #[cfg(test)]
