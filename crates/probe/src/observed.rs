@@ -52,11 +52,13 @@ impl Observed {
             let tcp = exchange.tcp.as_ref()?;
             [tcp.min_rtt, tcp.handshake_rtt].into_iter().flatten().min()
         });
-        if exchange.quic.is_some() && !exchange.reused {
-            let first = first_wait(exchange.timeline.iter());
+        if exchange.quic.is_some() {
+            let timeline = &exchange.timeline;
+            let first = first_wait(timeline.iter()).filter(|_| !exchange.reused);
+            let stamped = acknowledgements(timeline.iter()).chain(first).min();
             exchange.rtt = exchange
                 .rtt
-                .map(|rtt| first.map_or(rtt, |first| rtt.min(first)));
+                .map(|rtt| stamped.map_or(rtt, |stamped| rtt.min(stamped)));
         }
         if let Some(tls) = &mut exchange.tls {
             tls.flights = flights(
@@ -81,8 +83,19 @@ impl Observed {
     }
 }
 
-/// The time from the first datagram to the first that arrived, by the kernel's stamp. QUIC's own
-/// samples contain how long the client took to read; this one contains the server's work instead.
+/// How long the peer's acknowledgements took, by the kernel's stamps. QUIC's own samples contain
+/// how long the client took to read, which is long on a busy machine.
+fn acknowledgements<'a>(
+    events: impl Iterator<Item = &'a (Moment, Event)>,
+) -> impl Iterator<Item = Duration> {
+    events.filter_map(|(_, event)| match event {
+        Event::Acknowledged { after, again: None } => Some(*after),
+        _ => None,
+    })
+}
+
+/// The time from the first datagram to the first that arrived, by the kernel's stamp. It contains
+/// the server's work.
 fn first_wait<'a>(events: impl Iterator<Item = &'a (Moment, Event)>) -> Option<Duration> {
     let mut sent = None;
     for (at, event) in events {
@@ -156,6 +169,32 @@ fn used(exchange: &Exchange) -> Strategy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_round_trip_over_quic_is_as_short_as_the_kernel_s_stamps_show() {
+        let ms = |ms| Duration::from_millis(ms);
+        let smallest = |after: u64, again: Option<Duration>| {
+            let mut exchange = Exchange {
+                rtt: Some(ms(30)),
+                quic: Some(QuicFacts::default()),
+                ..Exchange::default()
+            };
+            let acknowledged = Event::Acknowledged {
+                after: ms(after),
+                again,
+            };
+            exchange.timeline.push(Moment(9), acknowledged);
+            let observed = Observed {
+                quic: Some(QuicFacts::default()),
+                ..Observed::default()
+            };
+            observed.conclude(&mut exchange, None);
+            exchange.rtt
+        };
+        assert_eq!(smallest(20, None), Some(ms(20)));
+        assert_eq!(smallest(40, None), Some(ms(30)));
+        assert_eq!(smallest(20, Some(ms(5))), Some(ms(30)), "it was sent again");
+    }
 
     #[test]
     fn the_first_wait_lasts_from_the_first_datagram_to_the_first_answer() {

@@ -191,6 +191,7 @@ impl Rounds {
         let has_neighbours = self.sibling.as_ref().is_some_and(Sibling::has_neighbours);
         state.engine.set_hands_on(has_neighbours);
         let now = state.now();
+        let read = observer.as_ref().map(|observer| observer.now());
         for mut arrival in self.socket.arrivals_mut() {
             let way = RecvMeta {
                 remote: arrival.from,
@@ -204,11 +205,11 @@ impl Rounds {
                     reader = Some(handle);
                 }
             }
-            if let Some(observer) = &observer {
+            if let Some((observer, read)) = observer.as_ref().zip(read) {
                 let at = arrival.moment(|| observer.now());
                 let connection = reader.and_then(|handle| state.connection(handle));
                 let counted = connection.map(|connection| connection.stats());
-                observer.on_read(at, arrival.bytes.len(), counted.as_ref());
+                observer.on_read(at, read, arrival.bytes.len(), counted.as_ref());
             }
         }
         state.take_in(&mut self.wakes, &mut self.misdirected);

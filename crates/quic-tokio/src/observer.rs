@@ -17,9 +17,10 @@ pub trait DatagramObserver: Send + Sync {
     fn on_received(&self, at: Moment, segment: usize, bytes: &[u8]);
 
     /// The engine has read `bytes` bytes that [`Self::on_received`] saw, and its connection has now
-    /// counted them; `stats` is `None` if they belonged to no connection.
-    fn on_read(&self, at: Moment, bytes: usize, stats: Option<&Stats>) {
-        let _ = (at, bytes, stats);
+    /// counted them, as if they had come when it began to read, at `read`; `stats` is `None` if
+    /// they belonged to no connection.
+    fn on_read(&self, at: Moment, read: Moment, bytes: usize, stats: Option<&Stats>) {
+        let _ = (at, read, bytes, stats);
     }
 
     /// While this is true, the driver receives one run at a time and then lets all other tasks run,

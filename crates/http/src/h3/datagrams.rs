@@ -108,10 +108,9 @@ impl DatagramObserver for DatagramRecorder {
         }
     }
 
-    fn on_read(&self, at: Moment, bytes: usize, stats: Option<&Stats>) {
+    fn on_read(&self, at: Moment, read: Moment, bytes: usize, stats: Option<&Stats>) {
         if let Some(stats) = stats {
-            let now = self.recorder.now();
-            let shown = self.evidence().on_read(at, now, bytes, stats);
+            let shown = self.evidence().on_read(at, read, bytes, stats);
             for event in shown {
                 self.record(at, event);
             }
@@ -142,7 +141,7 @@ mod tests {
         let datagrams = DatagramRecorder::new(recorder.clone());
         let written = || {
             datagrams.on_sent(Moment(3), 20, &[0; 30]);
-            datagrams.on_read(Moment(4), 30, None);
+            datagrams.on_read(Moment(4), Moment(4), 30, None);
             recorder.snapshot().iter().cloned().collect::<Vec<_>>()
         };
         let both = [
@@ -174,7 +173,7 @@ mod tests {
         let stopped = std::time::Duration::from_millis(60);
         let at = recorder.now();
         std::thread::sleep(stopped);
-        datagrams.on_read(at, 30, None);
+        datagrams.on_read(at, recorder.now(), 30, None);
         let timeline = recorder.snapshot();
         let starved = timeline.iter().find_map(|(_, event)| match event {
             Event::Starved { took, .. } => Some(*took),

@@ -26,12 +26,12 @@ impl Evidence {
         self.gaps
     }
 
-    /// Evaluates `bytes` bytes that arrived at this time and were read at `now`. A gap that the
-    /// same bytes opened and filled does not count.
+    /// Evaluates `bytes` bytes that arrived at this time and that the engine began to read at
+    /// `read`. A gap that the same bytes opened and filled does not count.
     pub(super) fn on_read(
         &mut self,
         at: Moment,
-        now: Moment,
+        read: Moment,
         bytes: usize,
         stats: &Stats,
     ) -> Vec<Event> {
@@ -75,7 +75,7 @@ impl Evidence {
             (Some(_), _) => {}
         }
         if stats.stream_bytes_acked > before.stream_bytes_acked {
-            let newest = stats.acked_after.saturating_sub(now.since(at));
+            let newest = stats.acked_after.saturating_sub(read.since(at));
             let lost = self.lost.take().map(|left| at.since(left));
             events.push(Event::Acknowledged {
                 after: lost.map_or(newest, |first| first.max(newest)),
