@@ -51,9 +51,21 @@ pub struct NameWaits {
     pub https_record: Duration,
     /// The time to open a connection to the resolver (DNS over HTTPS).
     pub opening: Duration,
+    /// How long the last answer had been there before it was read.
+    pub unread: Duration,
+    /// How long the same lookup took when it was repeated during the exchange.
+    pub again: Option<Duration>,
 }
 
+/// One alias leads to a content network, and often a second one within it.
+const MANY_ALIASES: usize = 3;
+
 impl NameFacts {
+    /// Whether there are more aliases than usual.
+    pub fn has_many_aliases(&self) -> bool {
+        self.aliases.len() >= MANY_ALIASES
+    }
+
     /// The facts of a name that needs no query.
     pub fn new(host: &str, answer: Answer, addresses: Vec<IpAddr>) -> Self {
         Self {

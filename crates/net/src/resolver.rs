@@ -18,6 +18,8 @@ use tokio::time::{Instant, timeout};
 pub use ask::random_dns_id;
 use ask::{TimedAnswer, ask};
 
+use crate::sys;
+
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const HOSTS: &str = "/etc/hosts";
 /// The largest configuration file that is read, in bytes.
@@ -188,7 +190,7 @@ impl Resolver {
         let addresses = async { tokio::join!(four, six) };
         let service = self.service(&name, wanted);
         tokio::pin!(service);
-        let (service_first, (four, six)) = {
+        let (early, (four, six)) = {
             tokio::pin!(addresses);
             let mut early = None;
             loop {
@@ -198,14 +200,22 @@ impl Resolver {
                 }
             }
         };
+        let mut arrived = last_arrival([&four, &six].into_iter().flatten());
         let mut found = self.gather(&name, four, six)?;
         let began = Instant::now();
-        found.https_record = match (service_first, wanted.https) {
-            (Some(record), _) => record,
-            (None, Some((_, grace))) => timeout(grace, service).await.unwrap_or_default(),
-            (None, None) => None,
+        let service = match (early, wanted.https) {
+            (Some(early), _) => early,
+            (None, Some((_, grace))) => {
+                let late = timeout(grace, service).await.unwrap_or_default();
+                arrived = late.arrived;
+                late
+            }
+            (None, None) => ServiceAnswer::default(),
         };
+        found.https_record = service.record;
         found.waits.https_record = began.elapsed();
+        let unread = arrived.map(|at| sys::realtime().saturating_sub(at));
+        found.waits.unread = unread.unwrap_or_default();
         Ok(found)
     }
 
@@ -219,19 +229,29 @@ impl Resolver {
         Some(AddressQuery { outcome, took })
     }
 
-    async fn service(&self, name: &Name, wanted: Wanted) -> Option<HttpsRecord> {
-        let (port, _) = wanted.https?;
+    /// Asks for the HTTPS record. Without an answer, nothing is known.
+    async fn service(&self, name: &Name, wanted: Wanted) -> ServiceAnswer {
         // Other ports have their own owner name (RFC 9460 §9.1).
-        let owner: Name = if port == 443 {
-            name.clone()
-        } else {
-            format!("_{port}._https.{name}").parse().ok()?
+        let owner = match wanted.https {
+            Some((443, _)) => Ok(name.clone()),
+            Some((port, _)) => format!("_{port}._https.{name}").parse(),
+            None => return ServiceAnswer::default(),
         };
-        let asked = ask(&self.conf, &self.servers, &owner, Kind::HTTPS)
-            .await
-            .ok()?;
-        let services = asked.message.https_for(&owner).ok()?;
-        services.iter().find(|s| !s.is_alias()).map(|s| (*s).into())
+        let Ok(owner) = owner else {
+            return ServiceAnswer::default();
+        };
+        let asked = ask(&self.conf, &self.servers, &owner, Kind::HTTPS).await;
+        asked.map_or_else(
+            |_| ServiceAnswer::default(),
+            |asked| {
+                let services = asked.message.https_for(&owner).unwrap_or_default();
+                let usable = services.iter().find(|s| !s.is_alias());
+                ServiceAnswer {
+                    record: usable.map(|s| (*s).into()),
+                    arrived: asked.arrived,
+                }
+            },
+        )
     }
 
     /// Merges the answers for both families; one of them is enough.
@@ -277,6 +297,19 @@ impl Resolver {
             }),
         }
     }
+}
+
+/// The HTTPS record, if there is one, and when the answer arrived, by the wall clock.
+#[derive(Default)]
+struct ServiceAnswer {
+    record: Option<HttpsRecord>,
+    arrived: Option<Duration>,
+}
+
+/// When the last of these answers arrived, by the wall clock, if that is known of each.
+fn last_arrival<'a>(queries: impl Iterator<Item = &'a AddressQuery>) -> Option<Duration> {
+    let arrivals = queries.map(|query| query.outcome.as_ref().ok()?.arrived);
+    arrivals.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
 /// One of the two address queries (A and AAAA).

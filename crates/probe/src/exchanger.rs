@@ -286,6 +286,9 @@ impl Exchanger {
             }
             exchange.http = Some(facts);
         }
+        if let Some(name) = &mut exchange.name {
+            name.waits.again = self.names.again();
+        }
         observed.conclude(exchange, error);
         if exchange.http.as_ref().is_some_and(|http| http.is_cut) {
             exchange.notes.push(CUT.into());

@@ -4,11 +4,11 @@
 mod doh;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use roundtrip_model::{Answer, Event, Http, NameFacts, Recorder, Scheme, Target};
-use roundtrip_net::{ResolveError, Resolver, Wanted};
+use roundtrip_net::{Attendance, Resolver, Wanted};
 
 use crate::ProbeError;
 use crate::options::{Destination, Options};
@@ -23,7 +23,9 @@ const V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 /// Looks names up. Owns the resolver, which is created when it is first needed.
 pub(crate) struct Names {
     options: Arc<Options>,
-    resolver: Option<Resolver>,
+    resolver: Option<Arc<Resolver>>,
+    /// How long the last lookup took when it was repeated.
+    again: Arc<OnceLock<Duration>>,
 }
 
 impl Names {
@@ -31,6 +33,7 @@ impl Names {
         Self {
             options,
             resolver: None,
+            again: Arc::default(),
         }
     }
 
@@ -44,7 +47,8 @@ impl Names {
         requester: impl FnOnce(Options) -> R,
     ) -> Result<NameFacts, ProbeError> {
         recorder.record(Event::LookupStarted);
-        let mut facts = self.answer(destination, target, requester).await?;
+        let facts = self.answer(destination, target, recorder, requester);
+        let mut facts = facts.await?;
         let family = self.options.family;
         family.choose(&mut facts.addresses);
         if facts.addresses.is_empty() {
@@ -66,6 +70,7 @@ impl Names {
         &mut self,
         to: &Destination,
         target: &Target,
+        recorder: &Recorder,
         requester: impl FnOnce(Options) -> R,
     ) -> Result<NameFacts, ProbeError> {
         let options = &self.options;
@@ -91,15 +96,37 @@ impl Names {
             // Boxed: the lookup contains another exchange, which may look up a name.
             return Box::pin(doh::look_up(requester, server, &to.host, wanted)).await;
         }
-        Ok(self.resolver()?.look_up(&to.host, wanted).await?)
+        let mut attendance = Attendance::begin(recorder);
+        let resolver = self.resolver()?;
+        let facts = resolver.look_up(&to.host, wanted).await?;
+        let arrived = recorder.now() - facts.waits.unread;
+        if let Some((at, absence)) = attendance.read(arrived, recorder) {
+            recorder.record_at(at, absence);
+        }
+        self.again = Arc::default();
+        if facts.has_many_aliases() {
+            let (again, host) = (self.again.clone(), to.host.clone());
+            tokio::spawn(async move {
+                let began = Instant::now();
+                if resolver.look_up(&host, wanted).await.is_ok() {
+                    let _ = again.set(began.elapsed());
+                }
+            });
+        }
+        Ok(facts)
     }
 
-    fn resolver(&mut self) -> Result<&Resolver, ProbeError> {
-        if self.resolver.is_none() {
-            self.resolver = Some(Resolver::system()?.asking(&self.options.name_servers));
+    /// How long the last lookup took when it was repeated, if it led over many aliases and the
+    /// second answer has come: a resolver that had to follow them now knows where they lead.
+    pub(crate) fn again(&self) -> Option<Duration> {
+        self.again.get().copied()
+    }
+
+    fn resolver(&mut self) -> Result<Arc<Resolver>, ProbeError> {
+        if let Some(resolver) = &self.resolver {
+            return Ok(resolver.clone());
         }
-        self.resolver
-            .as_ref()
-            .ok_or(ProbeError::Name(ResolveError::NoServer))
+        let resolver = Arc::new(Resolver::system()?.asking(&self.options.name_servers));
+        Ok(self.resolver.insert(resolver).clone())
     }
 }

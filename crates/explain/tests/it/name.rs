@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use roundtrip_model::{Answer, NameFacts};
+use roundtrip_model::{Answer, Event, Moment, NameFacts};
 
 use crate::story::{Story, assert_only, assert_silent};
 
@@ -29,6 +29,18 @@ fn a_slow_lookup_is_named_and_a_quick_or_unasked_one_is_not() {
     assert!(found.evidence.contains("192.0.2.53"), "{}", found.evidence);
     assert_silent(&finish(looked_up(server(), 4.0)));
     assert_silent(&finish(looked_up(Answer::Hosts, 80.0)));
+}
+
+/// The answer was there after 4 ms, but the client did not run.
+#[test]
+fn an_answer_that_was_read_late_is_not_the_name_server_s() {
+    let mut story = looked_up(server(), 80.0);
+    let starved = Event::Starved {
+        took: Duration::from_millis(76),
+        throttled: false,
+    };
+    story.e.timeline.push(Moment::from_millis(80.0), starved);
+    assert_only(&finish(story), "client-starved", 76.0, 0);
 }
 
 #[test]
@@ -72,10 +84,6 @@ fn additional_waits_of_a_lookup_are_named() {
     assert_eq!(told(&e), [("dns-over-tcp", 120), ("slow-name-lookup", 80)]);
     let e = partly(|name| name.waits.https_record = ms(199));
     assert_eq!(told(&e), [("https-record-late", 199)]);
-    let e = partly(|name| name.aliases = vec!["x".into(); 3]);
-    assert_eq!(told(&e), [("alias-chain", 200)]);
-    let e = partly(|name| name.aliases = vec!["x".into(); 2]);
-    assert_eq!(told(&e), [("slow-name-lookup", 200)]);
     let e = partly(|name| {
         name.answer = Answer::Doh("https://resolver.example/".into());
         name.waits.opening = ms(160);
@@ -84,6 +92,23 @@ fn additional_waits_of_a_lookup_are_named() {
         told(&e),
         [("doh-connection", 160), ("slow-name-lookup", 40)]
     );
+}
+
+/// A resolver that had to follow the aliases knows them when it is asked again; one that is far
+/// away needs as long again.
+#[test]
+fn aliases_cost_what_a_repeated_lookup_saves() {
+    let found = |aliases: usize, again: Option<u64>| {
+        told(&partly(|name| {
+            name.aliases = vec!["x".into(); aliases];
+            name.waits.again = again.map(Duration::from_millis);
+        }))
+    };
+    let parts = [("alias-chain", 170), ("slow-name-lookup", 30)];
+    assert_eq!(found(3, Some(30)), parts);
+    for (aliases, again) in [(3, Some(199)), (3, Some(260)), (3, None), (2, Some(30))] {
+        assert_eq!(found(aliases, again), [("slow-name-lookup", 200)]);
+    }
 }
 
 #[test]

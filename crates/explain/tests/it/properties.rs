@@ -59,6 +59,8 @@ prop_compose! {
             half: half * 2,
             https_record: record,
             opening: Duration::ZERO,
+            unread: Duration::ZERO,
+            again: None,
         };
         e.not_kept = [None, Some(NotKept::Idle), Some(NotKept::Crossed), Some(NotKept::Announced)][usize::from(extra % 4)];
         e.kept = cookie.then_some(KeptFacts { idle: half, bytes_received: 1 << 20 });

@@ -1,5 +1,6 @@
 //! Name servers that slow a lookup down, each in a different way.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::time::Duration;
@@ -18,7 +19,8 @@ const TTL: u32 = 60;
 pub(super) enum NameServerFault {
     /// The server is near the client and answers with the given delay.
     Late,
-    /// The server is near the client and answers late, with a chain of three aliases.
+    /// The server is near the client and answers each question late the first time, with a chain of
+    /// three aliases.
     Aliases,
     /// The server is near the client and never answers queries for HTTPS records.
     NoHttps,
@@ -58,12 +60,16 @@ async fn over_udp(
 ) -> io::Result<()> {
     let socket = std::sync::Arc::new(tokio::net::UdpSocket::from_std(socket)?);
     let mut buffer = [0; 1500];
+    let mut followed = HashSet::new();
     loop {
         let (n, from) = socket.recv_from(&mut buffer).await?;
         let Some(mut reply) = answer(buffer.get(..n).unwrap_or_default(), manner, of) else {
             continue;
         };
         reply.truncated = manner == NameServerFault::Truncates;
+        let kind = reply.questions.first().map(|question| question.kind);
+        let is_known = manner == NameServerFault::Aliases && !followed.insert(kind);
+        let late = if is_known { Duration::ZERO } else { late };
         let socket = socket.clone();
         tokio::spawn(async move {
             peer::hold(late).await;

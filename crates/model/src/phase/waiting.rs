@@ -40,7 +40,7 @@ pub(super) fn attribute(
     );
     match name {
         PhaseName::Setup => client_only,
-        PhaseName::Name => (0, lookup(exchange, whole)),
+        PhaseName::Name => (0, lookup(exchange, start, end)),
         PhaseName::Tcp => connect::attribute(exchange, start, end),
         PhaseName::Request => request(exchange, start, end),
         PhaseName::FirstByte => first_byte(exchange, start, end),
@@ -51,16 +51,19 @@ pub(super) fn attribute(
     }
 }
 
-fn lookup(exchange: &Exchange, whole: f64) -> Waited {
-    match exchange.name.as_ref().map(|n| &n.answer) {
-        Some(Answer::Literal | Answer::Given | Answer::Hosts) => Waited {
-            client: whole,
-            ..Waited::default()
-        },
-        _ => Waited {
-            resolver: whole,
-            ..Waited::default()
-        },
+/// The wait for the name server ends with its answer, which may be read later.
+fn lookup(exchange: &Exchange, start: Moment, end: Moment) -> Waited {
+    let whole = ms(end.since(start));
+    let client = match exchange.name.as_ref().map(|n| &n.answer) {
+        Some(Answer::Literal | Answer::Given | Answer::Hosts) => whole,
+        _ => Evidence::between(exchange, start, end)
+            .not_running()
+            .min(whole),
+    };
+    Waited {
+        client,
+        resolver: whole - client,
+        ..Waited::default()
     }
 }
 

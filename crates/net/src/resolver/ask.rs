@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use roundtrip_wire::dns::{Kind, Message, Name, Query, Rcode};
 use roundtrip_wire::resolv_conf::ResolvConf;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout};
 
 use super::ResolveError;
+use crate::sys;
 
 /// An answer, and the time that it took.
 pub(super) struct TimedAnswer {
@@ -21,6 +22,15 @@ pub(super) struct TimedAnswer {
     pub(super) resent: u32,
     /// How long the query took over TCP, if the answer was too long for UDP.
     pub(super) over_tcp: Option<Duration>,
+    /// When the answer arrived, by the kernel's wall clock; over UDP only.
+    pub(super) arrived: Option<Duration>,
+}
+
+/// An answer to one attempt, as above.
+struct Answered {
+    message: Message,
+    over_tcp: Option<Duration>,
+    arrived: Option<Duration>,
 }
 
 pub(super) async fn ask(
@@ -36,13 +46,14 @@ pub(super) async fn ask(
         for server in servers {
             let mut query = Query::new(random_dns_id(), name.clone(), kind);
             match once(conf, *server, &mut query).await {
-                Ok((message, over_tcp)) => match message.rcode {
+                Ok(answered) => match answered.message.rcode {
                     Rcode::NO_ERROR | Rcode::NO_SUCH_NAME => {
                         return Ok(TimedAnswer {
-                            message,
+                            message: answered.message,
                             server: *server,
                             resent,
-                            over_tcp,
+                            over_tcp: answered.over_tcp,
+                            arrived: answered.arrived,
                         });
                     }
                     rcode => failure = Some((*server, rcode.to_string())),
@@ -68,11 +79,7 @@ pub(super) async fn ask(
 }
 
 /// Asks one server once: over UDP first, unless the configuration requires TCP.
-async fn once(
-    conf: &ResolvConf,
-    server: SocketAddr,
-    query: &mut Query,
-) -> io::Result<(Message, Option<Duration>)> {
+async fn once(conf: &ResolvConf, server: SocketAddr, query: &mut Query) -> io::Result<Answered> {
     let limit = conf.timeout;
     if !conf.use_vc {
         let answer = timeout(limit, over_udp(server, query))
@@ -80,40 +87,51 @@ async fn once(
             .map_err(|_| io::ErrorKind::TimedOut)??;
         // Servers older than EDNS refuse the query because of its option: ask without it (RFC 6891
         // §7).
-        if answer.rcode == Rcode::FORMAT_ERROR && query.udp_size.take().is_some() {
-            let plain = timeout(limit, over_udp(server, query))
+        if answer.message.rcode == Rcode::FORMAT_ERROR && query.udp_size.take().is_some() {
+            return timeout(limit, over_udp(server, query))
                 .await
-                .map_err(|_| io::ErrorKind::TimedOut)??;
-            return Ok((plain, None));
+                .map_err(|_| io::ErrorKind::TimedOut)?;
         }
-        if !answer.truncated {
-            return Ok((answer, None));
+        if !answer.message.truncated {
+            return Ok(answer);
         }
     }
     let began = Instant::now();
-    let answer = timeout(limit, over_tcp(server, query))
+    let message = timeout(limit, over_tcp(server, query))
         .await
         .map_err(|_| io::ErrorKind::TimedOut)??;
-    Ok((answer, Some(began.elapsed())))
+    Ok(Answered {
+        message,
+        over_tcp: Some(began.elapsed()),
+        arrived: None,
+    })
 }
 
-async fn over_udp(server: SocketAddr, query: &Query) -> io::Result<Message> {
+async fn over_udp(server: SocketAddr, query: &Query) -> io::Result<Answered> {
     let local: SocketAddr = if server.is_ipv4() {
         ([0, 0, 0, 0], 0).into()
     } else {
         ([0u16; 8], 0).into()
     };
     let socket = UdpSocket::bind(local).await?;
+    // Without a stamp, the time of reading counts.
+    let _ = sys::set_receive_stamps(&socket);
     socket.connect(server).await?;
     socket.send(&query.encode().map_err(invalid)?).await?;
     let mut buffer = vec![0; 4096];
     loop {
-        let n = socket.recv(&mut buffer).await?;
+        let receive = || sys::receive(&socket, &mut buffer, false);
+        let answer_or_error = Interest::READABLE | Interest::ERROR;
+        let (n, arrived) = socket.async_io(answer_or_error, receive).await?;
         // Ignore answers to other queries and keep listening (RFC 5452 §9.1).
         if let Ok(message) = Message::parse(buffer.get(..n).unwrap_or_default())
             && message.answers_query(query)
         {
-            return Ok(message);
+            return Ok(Answered {
+                message,
+                over_tcp: None,
+                arrived,
+            });
         }
     }
 }

@@ -26,6 +26,23 @@ async fn both_families_are_asked_at_once_and_ipv6_comes_first() {
     assert_eq!(server.log().len(), 2);
 }
 
+/// The client does something else while the answers arrive.
+#[tokio::test]
+async fn an_answer_that_is_read_late_had_arrived_before() {
+    let server = NameServer::replying(|asked| {
+        std::thread::sleep(Duration::from_millis(60));
+        asked.addresses("a.example")
+    });
+    let asked = look_up(server.address, "a.example", BOTH);
+    let busy = async {
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        std::thread::sleep(Duration::from_millis(260));
+    };
+    let (found, ()) = tokio::join!(asked, busy);
+    let unread = found.unwrap().waits.unread;
+    assert!(unread >= Duration::from_millis(50), "{unread:?}");
+}
+
 #[tokio::test]
 async fn one_family_is_enough() {
     let server = NameServer::replying(|asked| match asked.kind() {
