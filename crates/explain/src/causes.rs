@@ -22,7 +22,7 @@ mod upload;
 
 use crate::{Cause, CauseFamily};
 
-pub(crate) use http::least_lateness;
+pub(crate) use http::{least_lateness, may_be_farther};
 
 /// Causes are evaluated in this order: if two could claim the same time, the more specific one
 /// comes first.

@@ -7,8 +7,10 @@ use roundtrip_model::{
     Exchange, Finding, PhaseName, Unexplained, Waited, Withdrawn, is_like_timeouts,
 };
 
+use crate::Case;
 use crate::account::UNDECIDED;
 use crate::case::{A_LOSS_LOOKS_THE_SAME, ms};
+use crate::causes::may_be_farther;
 
 /// The causes whose only evidence is a late arrival, and the phase in which it was late.
 const OF_LATENESS: [(&str, PhaseName); 9] = [
@@ -92,9 +94,10 @@ pub fn review(exchanges: &mut [Exchange]) {
 }
 
 /// Attributes a delay to the server if it occurs in the same phase of each exchange: repetition is
-/// a witness.
+/// a witness, unless the server may be farther away than what acknowledges.
 fn decide(exchanges: &mut [Exchange], id: &str) {
-    if !UNDECIDED.contains(&id) {
+    let mut cases = exchanges.iter().map(Case::new);
+    if !UNDECIDED.contains(&id) || cases.any(|case| may_be_farther(&case)) {
         return;
     }
     for name in PhaseName::ALL {

@@ -199,6 +199,8 @@ fn slow_first(case: &Case<'_>) -> Option<Cost> {
     // SYN-ACK.
     let varied = case.least_spread();
     let unknown = case.spread.ms() >= varied && super::path::late_waits(case, varied) > 0;
+    // The answers of a server were as late, and only acknowledgements were not.
+    let unknown = unknown || super::http::may_be_farther(case);
     (!unknown && compared && tcp.syn_retransmits == 0 && late >= least).then(|| {
         let evidence = format!(
             "the SYN-ACK took {took:.1} ms, later answers no more than {r:.1} ms for the path"

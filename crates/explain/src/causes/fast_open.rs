@@ -123,7 +123,7 @@ fn syn_dropped(case: &Case<'_>) -> Option<Cost> {
         return None;
     }
     let evidence = match tcp.syn_retransmits {
-        1 => "the SYN with data got no answer; the one without data after it did".to_owned(),
+        1 => "the SYN with data got no answer; the one without data after it did (the loss of a single packet looks the same: ask again)".to_owned(),
         n => format!("the SYN with data got no answer; the last of {n} without data after it did"),
     };
     Some(Cost::new(evidence).waited(PhaseName::Tcp, WaitPart::Loss, syn_wait(case)?))

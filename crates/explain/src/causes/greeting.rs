@@ -32,7 +32,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "slow-tls-server",
             decidable: Decidable::Packets,
             name: "The server took a long time to answer the ClientHello",
-            shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by at least 10 ms and by more than the path varies, although the peer had acknowledged the ClientHello before",
+            shows: "the first byte of the server's flight came later than one round trip after the ClientHello, by at least 10 ms and by more than the path varies, although the peer had acknowledged the ClientHello before; unless the answer to the request was as late",
             signature: slow_server,
             cost: "the time that the server took",
             remedy: "use an ECDSA key, look for a queue before the server (few workers, a full accept queue, a key in slow hardware), resume sessions",
@@ -77,7 +77,7 @@ fn hello_lost(case: &Case<'_>) -> Option<Cost> {
 }
 
 fn slow_server(case: &Case<'_>) -> Option<Cost> {
-    let (late, sent, answered) = lateness(case)?;
+    let (late, sent, answered) = lateness(case).filter(|_| !super::http::may_be_farther(case))?;
     let witness = case.acknowledged_before(sent, answered)?;
     let doubt = case.doubt(late);
     let late = case.served(late, witness);

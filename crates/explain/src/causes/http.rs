@@ -16,6 +16,9 @@ const JITTER: f64 = 0.1;
 const MIN_LATE: f64 = 10.0;
 /// The share of a wait below which a server's own report shows that it did not cause the wait.
 const CONTRADICTION: f64 = 0.1;
+/// Two answers are equally late if they differ by less than this: in milliseconds, and as a share.
+const EQUAL_MS: f64 = 3.0;
+const EQUAL: f64 = 0.1;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "HTTP",
@@ -60,7 +63,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "server-think-time",
             decidable: Decidable::Packets,
             name: "The server took a long time to answer the request",
-            shows: "the answer came later than one round trip after the request, by at least 3 ms and by more than the path may vary (with fewer samples, more variation is assumed), and there is a witness: the peer had acknowledged the request before, or Server-Timing accounts for the time",
+            shows: "the answer came later than one round trip after the request, by at least 3 ms and by more than the path may vary (with fewer samples, more variation is assumed), and there is a witness: the peer had acknowledged the request before, or Server-Timing accounts for the time. An acknowledgement is none if the answer to the ClientHello was as late: a tunnel or a load balancer may have acknowledged for a distant server",
             signature: think_time,
             cost: "the time that the server took",
             remedy: "profile the handler and everything it waits for, and let it report these times in Server-Timing",
@@ -142,10 +145,25 @@ fn think_time(case: &Case<'_>) -> Option<Cost> {
 /// How long the server had the request while the client waited, and the evidence for it.
 fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     match case.exchange.reported() {
-        Some(said) if said >= 0.5 * thought => return Some((thought, timing(case))),
+        Some(said) if said >= 0.5 * thought => Some(accounted(case, thought, said)),
         // The server itself reports that it was not slow.
-        Some(said) if said < CONTRADICTION * thought => return None,
-        _ => {}
+        Some(said) if said < CONTRADICTION * thought => None,
+        _ => acknowledged(case, thought),
+    }
+}
+
+/// What the server's own report accounts for. Only an acknowledgement shows that the rest was the
+/// server's, too.
+fn accounted(case: &Case<'_>, thought: f64, said: f64) -> (f64, String) {
+    let rest = thought - said;
+    let is_whole = rest < least_lateness(case) || acknowledged(case, thought).is_some();
+    (if is_whole { thought } else { said }, timing(case))
+}
+
+/// The wait after an early acknowledgement of the request.
+fn acknowledged(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
+    if may_be_farther(case) {
+        return None;
     }
     let mut phases = case.phases.iter();
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
@@ -173,6 +191,24 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
         timing(case)
     );
     Some((thought, shown))
+}
+
+/// Whether the answers to the ClientHello and to the request were equally late, so that both may
+/// have come from farther away than the acknowledgements before them: a tunnel, a container's
+/// network or a load balancer acknowledges for a distant server.
+pub(crate) fn may_be_farther(case: &Case<'_>) -> bool {
+    let over_tcp = case.exchange.quic.is_none();
+    let Some((greeting, ..)) = super::greeting::lateness(case).filter(|_| over_tcp) else {
+        return false;
+    };
+    let answer = case.waited(PhaseName::FirstByte, WaitPart::Server);
+    let (least, most) = (greeting.min(answer), greeting.max(answer));
+    let is_reported = case
+        .exchange
+        .reported()
+        .is_some_and(|said| said >= 0.5 * answer);
+    let far = MIN_LATE.max(0.5 * case.rtt.unwrap_or(0.0));
+    !is_reported && least >= far && most - least <= EQUAL_MS.max(EQUAL * most)
 }
 
 /// The least lateness of an answer, in milliseconds beyond a round trip, that needs a specific
@@ -205,8 +241,13 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
         tell(PhaseName::FirstByte, late, "the request");
     }
     let missed = missed(case).map(|told| format!("; {told}"));
+    let farther = if may_be_farther(case) {
+        "; something nearer, such as a tunnel or a load balancer, may have acknowledged for a distant server"
+    } else {
+        ""
+    };
     cost.evidence = format!(
-        "{}; nothing shows who had the request meanwhile{}{}",
+        "{}; nothing shows who had the request meanwhile{farther}{}{}",
         told.join("; "),
         missed.unwrap_or_default(),
         timing(case)

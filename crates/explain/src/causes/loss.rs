@@ -14,7 +14,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "mtu-black-hole",
             decidable: Decidable::Packets,
             name: "The path silently dropped large segments until the kernel sent smaller ones",
-            shows: "segments had to be sent again, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, none of them full, and at least a full segment before them was missing for several timeouts; or its answer came equally late, in segments of less than three quarters of the size that fits",
+            shows: "segments had to be sent again for as long as several timeouts, and the largest segment is smaller than it was when the connection was new; or only short segments of the server came, none of them full, and at least a full segment before them was missing for several timeouts; or its answer came equally late, in segments of less than three quarters of the size that fits",
             signature: black_hole,
             cost: "1 to 3 s: several timeouts before the kernel tries smaller segments; without probing, for ever",
             remedy: "let ICMP 'fragmentation needed' (and ICMPv6 'packet too big') pass, clamp the MSS at the narrow link, or let the ends probe the path MTU (RFC 4821)",
@@ -149,7 +149,10 @@ fn was_less_missing(case: &Case<'_>) -> bool {
 fn shrunk(case: &Case<'_>) -> Option<Cost> {
     let tcp = case.tcp()?;
     let again = tcp.retransmits.saturating_sub(tcp.syn_retransmits);
-    (again > 0 && tcp.mss < tcp.first_mss).then(|| {
+    // A router that says what fits makes the kernel send smaller segments at once.
+    let lost: f64 = WAITS.iter().map(|w| case.waited(*w, WaitPart::Loss)).sum();
+    let least = MIN_BLACK_HOLE.max(BLACK_HOLE_TRIPS * case.rtt.unwrap_or(0.0));
+    (again > 0 && tcp.mss < tcp.first_mss && lost >= least).then(|| {
         let evidence = format!(
             "{}; the largest was {} bytes at first and is {} now",
             sent_again(again),

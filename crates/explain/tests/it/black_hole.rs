@@ -112,3 +112,22 @@ fn a_server_that_thinks_and_writes_little_is_not_a_black_hole() {
         assert_eq!(ids(&e), [id]);
     }
 }
+
+/// A router that says what fits makes the kernel send smaller segments at once; without it, the
+/// kernel tries them after several timeouts.
+#[test]
+fn segments_that_shrink_at_once_met_no_black_hole() {
+    let uploaded = |unacked: f64| {
+        let story = secured().asked().pass(unacked + 0.2);
+        let mut story = story.acknowledged(unacked).event(Event::Resent {
+            segments: 4,
+            unacked: Duration::from_secs_f64(unacked / 1e3),
+        });
+        let tcp = story.e.tcp.as_mut().unwrap();
+        (tcp.first_mss, tcp.mss, tcp.retransmits) = (1_448, 1_300, 4);
+        story.r = 0.0;
+        ids(&story.told(0.2).end())
+    };
+    assert_eq!(uploaded(2_000.0), ["mtu-black-hole"]);
+    assert!(!uploaded(250.0).contains(&"mtu-black-hole"));
+}

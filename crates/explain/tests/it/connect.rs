@@ -73,6 +73,20 @@ fn a_lost_syn_costs_its_timeout() {
     assert_silent(&finish(clean));
 }
 
+/// A queue delayed the SYN by more than a second. The SYN-ACK came sooner after the second one than
+/// any packet can cross the path.
+#[test]
+fn a_syn_that_was_only_late_was_not_lost() {
+    let sent_twice = |late: f64| {
+        let story = Story::over(400.0).looked_up(Answer::Hosts, 0.1);
+        let mut story = story.connected(late);
+        story.e.tcp.as_mut().unwrap().syn_retransmits = 1;
+        ids(&finish(story))
+    };
+    assert_eq!(sent_twice(1_000.0), ["syn-lost"]);
+    assert!(!sent_twice(850.0).contains(&"syn-lost"));
+}
+
 #[test]
 fn a_dead_address_and_a_lost_syn_share_the_wait() {
     let mut story = fallback(250.0, AttemptOutcome::Abandoned);

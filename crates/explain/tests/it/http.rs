@@ -292,3 +292,72 @@ fn a_slow_server_whose_answer_may_have_been_lost_is_in_doubt() {
         assert_eq!(doubt, doubtful, "{}", found.evidence);
     }
 }
+
+/// A tunnel that ends near the client acknowledges at once, and each answer of the server comes as
+/// much later as the server is farther away.
+#[test]
+fn a_tunnel_that_acknowledges_makes_no_server_slow() {
+    let exchange = |syn: f64, greeting: f64, answer: f64, says: Option<u64>| {
+        let mut story = Story::over(0.5)
+            .looked_up(Answer::Hosts, 0.1)
+            .connected(syn)
+            .hello()
+            .answered(greeting, 3_000)
+            .shook_hands(tls("TLSv1.3", 3_000));
+        let timing = says.map(|ms| ("app".into(), Some(Duration::from_millis(ms)), String::new()));
+        story.e.http = Some(HttpFacts {
+            server_timing: timing.into_iter().collect(),
+            ..HttpFacts::default()
+        });
+        story.asked().told(answer).end()
+    };
+    for syn in [0.0, 60.0] {
+        let found = ids(&exchange(syn, 61.0, 60.0, None));
+        assert!(found.iter().all(|id| *id == "late-answer"), "{found:?}");
+    }
+    let think = ["server-think-time"];
+    assert_eq!(ids(&exchange(0.0, 1.0, 60.0, None)), think);
+    let both = ["server-think-time", "slow-tls-server"];
+    assert_eq!(ids(&exchange(0.0, 40.0, 60.0, None)), both);
+    assert_eq!(ids(&exchange(0.0, 59.0, 60.0, Some(59))), both);
+}
+
+/// The acknowledgement came with the answer, so that nothing but the report is a witness.
+#[test]
+fn a_report_of_a_part_is_a_witness_of_that_part() {
+    let claimed = |says: u64| {
+        let story = Story::over(20.0)
+            .looked_up(Answer::Hosts, 0.1)
+            .connected(0.1)
+            .tls13();
+        let mut story = story.asked().pass(70.0).acknowledged(70.0);
+        story.r = 0.0;
+        let timing = (
+            "app".into(),
+            Some(Duration::from_millis(says)),
+            String::new(),
+        );
+        story.e.http = Some(HttpFacts {
+            server_timing: vec![timing],
+            ..HttpFacts::default()
+        });
+        let found = roundtrip_explain::findings(&story.told(0.0).end());
+        let of_server = found.into_iter().find(|f| f.id == "server-think-time");
+        of_server.map(|f| f.ms.round())
+    };
+    assert_eq!(claimed(45), Some(50.0));
+    assert_eq!(claimed(28), Some(28.0));
+}
+
+/// Some hosts delay acknowledgements by 200 ms. One without data is never sent again.
+#[test]
+fn an_acknowledgement_alone_was_not_lost_with_the_answer() {
+    let story = Story::over(2.0)
+        .looked_up(Answer::Hosts, 0.1)
+        .connected(0.1);
+    let mut story = story.tls13().asked().pass(203.0).acknowledged(203.0);
+    story = story.pass(30.0);
+    story.r = 0.0;
+    let found = ids(&story.told(0.0).end());
+    assert!(!found.contains(&"response-segment-lost"), "{found:?}");
+}

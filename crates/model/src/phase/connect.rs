@@ -9,6 +9,10 @@ use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 /// A SYN is repeated after one second (RFC 6298 §2.1); a wait of more than this many milliseconds
 /// was a loss.
 const SYN_TIMEOUT: f64 = 900.0;
+/// When a SYN is sent again, in milliseconds; and the share of a round trip after which it is
+/// answered at the earliest.
+const FIRST_TIMEOUT: f64 = 1_000.0;
+const FASTEST_ANSWER: f64 = 0.9;
 /// A process wakes up within this many milliseconds, unless something keeps it from running.
 const MIN_DELAY: f64 = 1.0;
 
@@ -116,7 +120,11 @@ fn syn_ack_was_awaited(exchange: &Exchange, end: Moment) -> bool {
 /// ran.
 fn connected(exchange: &Exchange, wait: f64) -> Waited {
     let tcp = exchange.tcp.as_ref();
-    let resent = tcp.is_some_and(|t| t.syn_retransmits > 0);
+    let again = tcp.map_or(0, |t| t.syn_retransmits);
+    // A SYN-ACK that comes sooner after the second SYN answers the first one, which was only late.
+    let soonest = FIRST_TIMEOUT + FASTEST_ANSWER * rtt_ms(exchange);
+    let was_late = again == 1 && soonest.is_finite() && (FIRST_TIMEOUT..soonest).contains(&wait);
+    let resent = again > 0 && !was_late;
     let measured = tcp.and_then(|t| t.handshake_rtt).map(ms);
     let mut waited = Waited::default();
     if resent || (measured.is_none() && wait > SYN_TIMEOUT.max(3.0 * rtt_ms(exchange))) {
@@ -124,7 +132,7 @@ fn connected(exchange: &Exchange, wait: f64) -> Waited {
         waited.loss = wait - waited.network;
     } else {
         waited.network = match measured {
-            Some(took) if wait - took >= MIN_DELAY => wait.min(took),
+            Some(took) if !was_late && wait - took >= MIN_DELAY => wait.min(took),
             _ => wait,
         };
         waited.client = wait - waited.network;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::body;
-use super::delayed_ack::{DELAYED_ACK, MIN_DELAYED_ACK, TOGETHER, was_not_delayed};
+use super::delayed_ack::{Arrivals, DELAYED_ACK, MIN_DELAYED_ACK, TOGETHER, was_not_delayed};
 use super::evidence::{self, Evidence};
 use super::line;
 use super::measurable::MIN_MEASURABLE_RTT;
@@ -184,7 +184,10 @@ pub(super) fn answered(
             let copied = heard.copied(exchange).map_or(0.0, |copy| after - copy);
             book(&mut waited.loss, copied - lost);
             let lost = lost.max(copied);
-            if is_like_a_timeout(late, r) && !heard.resent_in_vain(exchange) {
+            // An acknowledgement without data is not sent again: it was not lost with the answer.
+            let with_data = !Arrivals::from_exchange(exchange).is_alone(acknowledged);
+            let like_a_timeout = with_data && is_like_a_timeout(late, r);
+            if like_a_timeout && !heard.resent_in_vain(exchange) {
                 book(&mut waited.loss, late - lost);
             } else {
                 book(&mut waited.network, late - lost);
