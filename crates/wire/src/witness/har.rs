@@ -2,42 +2,59 @@
 //! times from others, and they are known to be wrong at times, so all of them are marked as
 //! computed.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
-use super::items::{Items, parse};
+use super::items::{Items, parse_without};
 use super::{LogTime, MAX_KEPT, TimeSource, ToldConnection, ToldPhase, ToldRequest, Witness};
 use super::{nanoseconds, number, text, whole};
 use crate::calendar::CivilDate;
+
+/// The number of servers, the newest first, among which a connection is looked for.
+const MAX_PEERS: usize = 64;
+/// What makes a HAR long and is not needed: bodies and fields.
+const LEFT_OUT: [&str; 5] = ["content", "postData", "headers", "cookies", "queryString"];
 
 /// `None` if it is not a HAR.
 pub fn read(bytes: &[u8]) -> Option<Witness> {
     let log = Items::member(bytes, "log")?;
     let mut witness = Witness::default();
     let mut entries = Items::of_array(Items::member(log, "entries")?)?;
-    let mut all = Vec::new();
+    let mut connections = Connections::default();
     for (_, entry) in entries.by_ref() {
-        let Some(entry) = parse(entry).filter(|_| all.len() < MAX_KEPT) else {
+        let is_full = witness.requests.len() >= MAX_KEPT;
+        let entry = parse_without(entry, &LEFT_OUT).filter(|_| !is_full);
+        let started = entry
+            .as_ref()
+            .and_then(|entry| entry["startedDateTime"].as_str());
+        let (Some(started), Some(entry)) = (started.and_then(time), &entry) else {
             witness.damaged += 1;
             continue;
         };
-        let Some(started) = entry["startedDateTime"].as_str().and_then(time) else {
-            witness.damaged += 1;
-            continue;
-        };
-        all.push((started, entry));
+        let request = read_entry(&mut witness, &mut connections, entry, started);
+        witness.requests.push(request);
     }
     witness.is_cut = !entries.is_whole;
-    let first = all.iter().map(|(started, _)| *started).min();
-    witness.started = first;
-    for (started, entry) in &all {
-        let begin = started - first.unwrap_or_default();
-        let request = read_entry(&mut witness, entry, begin);
-        witness.requests.push(request);
+    witness.started = witness.requests.iter().map(|request| request.begin).min();
+    let first = witness.started.unwrap_or_default();
+    for request in &mut witness.requests {
+        request.begin -= first;
+        request.end = request.end.map(|end| end - first);
+        for span in &mut request.spans {
+            (span.begin, span.end) = (span.begin - first, span.end - first);
+        }
     }
     Some(witness)
 }
 
-fn read_entry(witness: &mut Witness, entry: &Value, begin: LogTime) -> ToldRequest {
+/// An entry, with its times since 1970.
+fn read_entry(
+    witness: &mut Witness,
+    connections: &mut Connections,
+    entry: &Value,
+    begin: LogTime,
+) -> ToldRequest {
     let mut request = ToldRequest {
         id: witness.requests.len().to_string(),
         method: text(&entry["request"]["method"]).unwrap_or_default(),
@@ -60,7 +77,7 @@ fn read_entry(witness: &mut Witness, entry: &Value, begin: LogTime) -> ToldReque
     let names_one = |id: &String| !id.is_empty() && id != "0" && port(&request.url) != Some(id);
     if let Some(id) = id.filter(names_one) {
         let peer = text(&entry["serverIPAddress"]).filter(|peer| !peer.is_empty());
-        request.connection = Some(connection(witness, id, peer));
+        request.connection = Some(connections.place(witness, id, peer));
     }
     let timings = &entry["timings"];
     let length = |name: &str| number(&timings[name]).and_then(nanoseconds);
@@ -131,20 +148,28 @@ fn initiator(initiator: &Value) -> Option<String> {
     url.filter(|url| !url.is_empty())
 }
 
-fn connection(witness: &mut Witness, id: String, peer: Option<String>) -> usize {
-    // A client's port is unique only among the connections to one server.
-    let is_same = |known: &ToldConnection| {
-        known.id == id && (known.peer == peer || known.peer.is_none() || peer.is_none())
-    };
-    let known = witness.connections.iter().rposition(is_same);
-    known.unwrap_or_else(|| {
+/// The connections by their ids: a client's port is unique only among those to one server.
+#[derive(Default)]
+struct Connections(HashMap<String, Vec<usize>>);
+
+impl Connections {
+    fn place(&mut self, witness: &mut Witness, id: String, peer: Option<String>) -> usize {
+        let same = self.0.entry(id.clone()).or_default();
+        let is_same = |known: &&usize| {
+            let known = witness.connections.get(**known);
+            known.is_some_and(|known| known.peer == peer || known.peer.is_none() || peer.is_none())
+        };
+        if let Some(known) = same.iter().rev().take(MAX_PEERS).find(is_same) {
+            return *known;
+        }
+        same.push(witness.connections.len());
         witness.connections.push(ToldConnection {
             id,
             peer,
             ..ToldConnection::default()
         });
         witness.connections.len() - 1
-    })
+    }
 }
 
 /// Nanoseconds since 1970, from a date and time of RFC 3339; without an offset it is UTC.

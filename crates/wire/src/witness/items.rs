@@ -1,10 +1,12 @@
 //! Iterates over the items of a JSON object or array without parsing the whole into values. It ends
 //! at the first incomplete item, because a log may be cut off anywhere.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Deeper values are not skipped: the parser would refuse them as well.
 const MAX_DEPTH: u32 = 128;
+/// The largest value in bytes that is parsed: one of small numbers takes sixteen times its text.
+const MAX_VALUE: usize = 16 << 20;
 
 /// The bytes of the members of an object, or of the elements of an array.
 #[derive(Debug, Clone)]
@@ -85,7 +87,28 @@ impl<'a> Iterator for Items<'a> {
 
 /// A complete value.
 pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
+    let bytes = Some(bytes).filter(|bytes| bytes.len() <= MAX_VALUE)?;
     serde_json::from_slice(bytes).ok()
+}
+
+/// A complete object without some of its members, nor of those of the objects in it.
+pub(super) fn parse_without(bytes: &[u8], left_out: &[&str]) -> Option<Value> {
+    parse_to(bytes, left_out, 0)
+}
+
+fn parse_to(bytes: &[u8], left_out: &[&str], depth: u32) -> Option<Value> {
+    let members = Items::of_object(bytes).filter(|_| depth < MAX_DEPTH);
+    let Some(mut members) = members else {
+        return parse(bytes);
+    };
+    let mut kept = Map::new();
+    for (name, value) in members.by_ref() {
+        let name = std::str::from_utf8(name).ok()?;
+        if !left_out.contains(&name) {
+            kept.insert(name.to_owned(), parse_to(value, left_out, depth + 1)?);
+        }
+    }
+    members.is_whole.then_some(Value::Object(kept))
 }
 
 /// The length of the value that begins here; `None` if it does not end.
@@ -161,6 +184,25 @@ mod tests {
         let mut elements = Items::of_array(b"[1, \"2\" ,[3],{}\n]").unwrap();
         assert_eq!(elements.by_ref().count(), 4);
         assert!(elements.is_whole);
+    }
+
+    #[test]
+    fn members_that_are_not_needed_are_left_out_of_a_value() {
+        let json = br#"{"a": {"text": [1, 2], "b": "c"}, "text": {"d": 1}, "e": [{"text": 3}]}"#;
+        let expected = serde_json::json!({ "a": { "b": "c" }, "e": [{ "text": 3 }] });
+        assert_eq!(parse_without(json, &["text"]), Some(expected));
+        for end in 0..json.len() {
+            assert_eq!(parse_without(&json[..end], &["text"]), None, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_value_beyond_the_limit_is_not_parsed() {
+        let long = format!("[{}0]", "0,".repeat(MAX_VALUE / 2));
+        assert_eq!(parse(long.as_bytes()), None);
+        let entry = format!("{{\"text\": {long}, \"a\": 1}}");
+        let expected = serde_json::json!({ "a": 1 });
+        assert_eq!(parse_without(entry.as_bytes(), &["text"]), Some(expected));
     }
 
     #[test]

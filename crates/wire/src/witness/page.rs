@@ -59,9 +59,7 @@ impl PageLoad {
             .get(..MAX_REQUESTS)
             .unwrap_or(&witness.requests);
         let parents = parents(requests);
-        let roots: Vec<usize> = (0..requests.len())
-            .map(|index| root(&parents, index))
-            .collect();
+        let roots = roots(requests, &parents);
         let mut sizes = vec![0_usize; requests.len()];
         for root in &roots {
             if let Some(size) = sizes.get_mut(*root) {
@@ -84,9 +82,10 @@ impl PageLoad {
             let until = next.map(|next| next.begin);
             steps(requests, *index, until, &mut critical);
         }
+        let holders = Holders::new(requests);
         for step in &mut critical {
             if step.phase == Some(ToldPhase::Queue) {
-                step.holder = holder(requests, step.request, step.end);
+                step.holder = holders.holder(step.request, step.end);
             }
         }
         Some(Self { parents, critical })
@@ -119,12 +118,12 @@ impl PageLoad {
             .get(..MAX_REQUESTS)
             .unwrap_or(&witness.requests);
         let mut saved = vec![0_u64; requests.len()];
-        let mut order: Vec<usize> = (0..requests.len()).collect();
-        order.sort_by_key(|index| requests.get(*index).map(|request| request.begin));
+        let mut order = in_order(requests);
         let Some(root) = self.critical.first().map(|step| step.request) else {
             return 0;
         };
-        order.retain(|index| self::root(&self.parents, *index) == root);
+        let roots = roots(requests, &self.parents);
+        order.retain(|index| roots.get(*index) == Some(&root));
         let start = requests
             .get(root)
             .map(|first| first.begin)
@@ -160,12 +159,25 @@ impl PageLoad {
     }
 }
 
-/// The start of the chain of a request.
-fn root(parents: &[Option<(usize, Reason)>], mut index: usize) -> usize {
-    while let Some((parent, _)) = parents.get(index).copied().flatten() {
-        index = parent;
+/// The requests in the order in which they began.
+fn in_order(requests: &[ToldRequest]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..requests.len()).collect();
+    order.sort_by_key(|index| requests.get(*index).map(|request| request.begin));
+    order
+}
+
+/// The start of the chain of each request.
+fn roots(requests: &[ToldRequest], parents: &[Option<(usize, Reason)>]) -> Vec<usize> {
+    let mut roots: Vec<usize> = (0..requests.len()).collect();
+    // A parent begins before its child.
+    for index in in_order(requests) {
+        let parent = parents.get(index).copied().flatten();
+        let root = parent.and_then(|(parent, _)| roots.get(parent).copied());
+        if let (Some(root), Some(place)) = (root, roots.get_mut(index)) {
+            *place = root;
+        }
     }
-    index
+    roots
 }
 
 fn length(step: &CriticalStep) -> u64 {
@@ -317,28 +329,57 @@ fn steps(
     }
 }
 
-/// The request that this one waited for: the previous one on its connection, or else the last one
-/// to the same server that had ended when this one's wait ended.
-fn holder(requests: &[ToldRequest], index: usize, end: LogTime) -> Option<usize> {
-    let request = requests.get(index)?;
-    let mut best = None;
-    for (other, candidate) in requests.iter().enumerate() {
-        let Some(ended) = candidate
-            .end
-            .filter(|ended| *ended <= end && *ended > request.begin)
-        else {
-            continue;
+/// The requests that have an end, ordered by it, that may have held what another one waited for:
+/// those on each connection, and those to each server.
+struct Holders<'a> {
+    requests: &'a [ToldRequest],
+    by_connection: HashMap<usize, Vec<(LogTime, usize)>>,
+    by_server: HashMap<&'a str, Vec<(LogTime, usize)>>,
+}
+
+impl<'a> Holders<'a> {
+    fn new(requests: &'a [ToldRequest]) -> Self {
+        let mut ended: Vec<(LogTime, usize)> = requests
+            .iter()
+            .enumerate()
+            .filter_map(|(index, request)| Some((request.end?, index)))
+            .collect();
+        ended.sort_unstable();
+        let mut holders = Self {
+            requests,
+            by_connection: HashMap::new(),
+            by_server: HashMap::new(),
         };
-        let same = request.connection.is_some() && candidate.connection == request.connection;
-        let key = (same, ended);
-        if other != index
-            && (same || server(&candidate.url) == server(&request.url))
-            && best.is_none_or(|(known, _): ((bool, LogTime), usize)| known < key)
-        {
-            best = Some((key, other));
+        for (end, index) in ended {
+            let Some(request) = requests.get(index) else {
+                continue;
+            };
+            let of_server = holders.by_server.entry(server(&request.url));
+            of_server.or_default().push((end, index));
+            if let Some(connection) = request.connection {
+                let on_it = holders.by_connection.entry(connection);
+                on_it.or_default().push((end, index));
+            }
         }
+        holders
     }
-    best.map(|(_, other)| other)
+
+    /// The request that this one waited for: the previous one on its connection, or else the last
+    /// one to the same server that had ended when this one's wait ended.
+    fn holder(&self, index: usize, end: LogTime) -> Option<usize> {
+        let request = self.requests.get(index)?;
+        let connection = request.connection;
+        let on_it = connection.and_then(|connection| self.by_connection.get(&connection));
+        let of_server = self.by_server.get(server(&request.url));
+        [on_it, of_server].into_iter().flatten().find_map(|all| {
+            let until = all.partition_point(|(ended, _)| *ended <= end);
+            let before = all.get(..until)?.iter().rev();
+            let mut before = before.take_while(|(ended, _)| *ended > request.begin);
+            before
+                .find(|(_, other)| *other != index)
+                .map(|(_, other)| *other)
+        })
+    }
 }
 
 /// Scheme and authority of a URL.

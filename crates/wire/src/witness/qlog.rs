@@ -4,6 +4,8 @@
 
 mod events;
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use self::events::read_event;
@@ -26,7 +28,8 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
     } else {
         let mut traces = Items::of_array(Items::member(bytes, "traces")?)?;
         for (_, trace) in traces.by_ref() {
-            if read_trace(trace, &mut witness).is_none() {
+            let is_full = witness.connections.len() >= MAX_KEPT;
+            if is_full || read_trace(trace, &mut witness).is_none() {
                 witness.damaged += 1;
             }
         }
@@ -85,6 +88,8 @@ struct QlogTrace {
     columns: Vec<String>,
     /// The index of the connection for events that name none.
     connection: usize,
+    /// The other connections that its events name.
+    groups: HashMap<String, usize>,
 }
 
 /// How to interpret the times of a trace.
@@ -161,6 +166,7 @@ impl QlogTrace {
             },
             columns,
             connection: witness.connections.len() - 1,
+            groups: HashMap::new(),
         }
     }
 
@@ -186,38 +192,43 @@ impl QlogTrace {
         let group = [&event["group_id"], &event["odcid"]]
             .into_iter()
             .find_map(text);
-        let connection = self.connection_of(group, witness);
-        let known = witness.connections.get(connection);
-        if known.is_none_or(|known| known.events.len() >= MAX_KEPT) {
+        let connection = self.connection_of(group, witness).filter(|connection| {
+            let known = witness.connections.get(*connection);
+            known.is_some_and(|known| known.events.len() < MAX_KEPT)
+        });
+        let Some(connection) = connection else {
             witness.damaged += 1;
             return;
-        }
+        };
         // The namespace has changed between drafts, but the names have not.
         let name = name.rsplit(':').next().unwrap_or(name).to_lowercase();
         let at = (at, self.clock.unit);
         read_event(witness, connection, at, &name, &event["data"]);
     }
 
-    fn connection_of(&self, group: Option<String>, witness: &mut Witness) -> usize {
+    /// `None` beyond the limit.
+    fn connection_of(&mut self, group: Option<String>, witness: &mut Witness) -> Option<usize> {
         let Some(group) = group else {
-            return self.connection;
+            return Some(self.connection);
         };
         let all = &mut witness.connections;
         if let Some(first) = all.get_mut(self.connection)
             && (first.id.is_empty() || first.id == group)
         {
             first.id = group;
-            return self.connection;
+            return Some(self.connection);
         }
-        all.iter()
-            .rposition(|known| known.id == group)
-            .unwrap_or_else(|| {
-                all.push(ToldConnection {
-                    id: group,
-                    ..ToldConnection::default()
-                });
-                all.len() - 1
-            })
+        if let Some(known) = self.groups.get(&group) {
+            return Some(*known);
+        }
+        (all.len() < MAX_KEPT).then(|| {
+            self.groups.insert(group.clone(), all.len());
+            all.push(ToldConnection {
+                id: group,
+                ..ToldConnection::default()
+            });
+            all.len() - 1
+        })
     }
 }
 
