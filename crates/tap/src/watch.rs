@@ -142,8 +142,17 @@ impl Watch {
     }
 }
 
-/// The inodes of the sockets that a process has open. `None` if there is no such process.
+/// The inodes of the sockets that a process has open. `None` if there is no such process, or it has
+/// ended and its parent has not noticed that.
 fn sockets_of(process: i32) -> io::Result<Option<HashSet<u32>>> {
+    if has_ended(process) {
+        return Ok(None);
+    }
+    if is_elsewhere(process) {
+        return Err(io::Error::other(format!(
+            "it is in another network namespace, which `nsenter --net --target {process}` enters"
+        )));
+    }
     let list = match fs::read_dir(format!("/proc/{process}/fd")) {
         Ok(list) => list,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -162,6 +171,23 @@ fn sockets_of(process: i32) -> io::Result<Option<HashSet<u32>>> {
         inodes.extend(inode.and_then(|inode| inode.parse::<u32>().ok()));
     }
     Ok(Some(inodes))
+}
+
+/// The state follows the name in parentheses, which may contain any character. proc_pid_stat(5).
+fn has_ended(process: i32) -> bool {
+    let stat = fs::read(format!("/proc/{process}/stat")).unwrap_or_default();
+    let name_end = stat.iter().rposition(|byte| *byte == b')');
+    let state = name_end.and_then(|end| stat.get(end + 2));
+    matches!(state, Some(b'Z' | b'X'))
+}
+
+/// Whether its sockets are not among those that are seen here.
+fn is_elsewhere(process: i32) -> bool {
+    let namespace = |of: &str| fs::read_link(format!("/proc/{of}/ns/net"));
+    match (namespace("self"), namespace(&process.to_string())) {
+        (Ok(here), Ok(there)) => here != there,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
