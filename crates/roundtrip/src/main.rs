@@ -30,17 +30,15 @@ mod trace;
 
 use std::process::ExitCode;
 
-use clap::{Args as _, FromArgMatches as _, Parser as _};
+use clap::Parser;
 use roundtrip_report::terminal::{acts, clean_lines};
 
-use cli::{Cli, Command, ProbeArgs};
+use cli::{Cli, Command};
 use output::Outcome;
-
-const PROBE: &str = "probe";
 
 fn main() -> ExitCode {
     provenance::begin();
-    let outcome = match probe_as_typed().unwrap_or_else(typed).command {
+    let outcome = match typed().command {
         Command::Demo(args) => demo::run(&args),
         Command::Probe(args) => probe::run(&args),
         Command::Compare(args) => compare::run(&args),
@@ -63,17 +61,6 @@ fn main() -> ExitCode {
         output::say(message);
     }
     ExitCode::from(outcome.code())
-}
-
-/// The typed arguments of a probe, which many scripts run again and again: the flags of the other
-/// verbs would take longer than the parsing. Help and errors need them.
-fn probe_as_typed() -> Option<Cli> {
-    let is_probe = std::env::args_os().nth(1)? == PROBE;
-    let probe = is_probe.then(|| ProbeArgs::augment_args(clap::Command::new(PROBE)))?;
-    let matches = clap::Command::new("roundtrip")
-        .subcommand(probe)
-        .try_get_matches();
-    Cli::from_arg_matches(&matches.ok()?).ok()
 }
 
 /// The typed arguments. Where they are wrong, clap quotes them unchanged, so quotes that could act
