@@ -250,7 +250,8 @@ impl<const K: usize> Aes<K> {
         }
     }
 
-    /// Encrypted counters for G vectors; meanwhile P others, their bytes turned round, are hashed.
+    /// Encrypts counters for G vectors, and meanwhile hashes P others, whose bytes were reversed
+    /// before.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes,vpclmulqdq")]
     fn key_stream<const G: usize, const P: usize>(

@@ -1,4 +1,4 @@
-//! Paths that drop full segments, and what only looks like it.
+//! Paths that drop full segments, and exchanges that only seem to be on such a path.
 
 use std::time::Duration;
 
