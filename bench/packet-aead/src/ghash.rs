@@ -1,7 +1,7 @@
 //! GHASH in vectors of four blocks: products that are added up, reduced once. NIST SP 800-38D §6.3
 //! and §6.4.
 //!
-//! GCM counts a block's bits from its first byte's highest: once the bytes are turned round, bit i
+//! GCM counts a block's bits from its first byte's highest: once the bytes are reversed, bit i
 //! of a register stands for x^(127-i). Products of such numbers come out shifted by one bit, for
 //! which the powers of H make up: they are kept as H^n·x^-1, in GCM's terms. A product's lower half
 //! then stands for x^128 and above, and is folded into the upper half 64 bits at a time (as
@@ -41,7 +41,7 @@ impl Sum {
         }
     }
 
-    /// Each block (its bytes turned round) times its power.
+    /// Each block (its bytes reversed) times its power.
     #[inline]
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     pub(super) fn add(&mut self, blocks: __m512i, powers: __m512i) {
@@ -70,7 +70,7 @@ impl Sum {
         )
     }
 
-    /// All of it in one block, its bytes turned round.
+    /// All of it in one block, its bytes reversed.
     #[inline]
     #[target_feature(enable = "avx512f,vpclmulqdq")]
     pub(super) fn reduce(self) -> __m128i {

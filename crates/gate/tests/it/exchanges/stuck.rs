@@ -1,4 +1,4 @@
-//! Backends that stop reading amid a request: its client may leave, and is noticed.
+//! Backends that stop reading amid a request: gate notices if the client leaves.
 
 use std::io::Write;
 use std::net::SocketAddr;
