@@ -5,7 +5,7 @@ use super::bars::{self, Scale};
 use crate::numbers::{count, trips};
 use crate::party::Party;
 use crate::terminal::{Style, Tone, cut, finished, width, wrap};
-use crate::ways::{Activity, WayRuns, Ways, plain};
+use crate::ways::{Activity, MeasuredRun, WayRuns, Ways, plain};
 
 /// The title with the progress, the heads of the columns, a row for each way, and the ruler. While
 /// ways are being measured, the number of lines stays the same, so that the table can be redrawn in
@@ -45,9 +45,12 @@ pub fn ways_notes(ways: &Ways, style: &Style) -> String {
             lines.push(format!("  {label}{}", style.paint(Tone::Plain, part)));
         }
     };
-    let fill = |party: Party| format!("{} {}", bars::fill(style, party), party.name());
-    let fills = [Party::Network, Party::Server, Party::Client].map(fill);
-    note(Tone::Faint, "bars", &fills.join("  "));
+    let shown: Vec<&MeasuredRun> = ways.ways.iter().filter_map(WayRuns::typical).collect();
+    let seen = |party: &Party| shown.iter().any(|run| party.share(&run.waited) > 0.0);
+    let parties = Party::BY_WEIGHT.into_iter();
+    let fills = parties.filter(|party| !party.is_rare() || seen(party));
+    let fills = fills.map(|party| format!("{} {}", bars::fill(style, party), party.name()));
+    note(Tone::Faint, "bars", &fills.collect::<Vec<_>>().join("  "));
     let has_fast_open = |way: &WayRuns| way.strategy.fast_open && !way.strategy.post_quantum;
     if ways.ways.iter().any(has_fast_open) {
         let why =

@@ -78,6 +78,20 @@ fn whole(table: &Ways, style: &Style) -> String {
 }
 
 #[test]
+fn the_legend_names_every_party_of_the_bars() {
+    let mut table = finished();
+    assert!(!ways_notes(&table, &plain(100)).contains("unknown"));
+    for answer in &mut table.ways[1].answers {
+        answer.waited.unknown = 20.0;
+    }
+    let whole = whole(&table, &plain(100));
+    assert!(
+        whole.contains("██?") && whole.contains("? unknown"),
+        "{whole}"
+    );
+}
+
+#[test]
 fn it_fills() {
     let mut table = waiting();
     let mut text = ways(&table, &plain(100));
