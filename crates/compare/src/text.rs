@@ -57,6 +57,9 @@ fn opening(c: &Comparison, page: &mut WrappedText) {
             round_trips(trips),
             c.baseline.samples.len()
         ),
+        _ if c.baseline.failures.is_empty() => {
+            format!("Today: {word}, a new connection for each: not measured")
+        }
         _ => format!("Today: {word}, a new connection for each: never answered"),
     };
     page.line(&today);
