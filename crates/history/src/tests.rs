@@ -216,7 +216,7 @@ fn a_damaged_file_is_read_or_refused() {
 fn a_short_history_claims_nothing() {
     let (_directory, file) = stored(&[reading(MIDNIGHT, 5.0)]);
     let all = file.series().unwrap();
-    assert!(summary(&all).contains("it takes 10 periods with answers, and there are 1."));
+    assert!(summary(&all).contains("before 10 periods with answers; so far: 1."));
     let page = page("history", &all, &PageHead::default());
     assert_eq!(page.matches(">00:00<").count(), 1, "{page}");
 }

@@ -89,7 +89,7 @@ pub(crate) fn sentence(change: Option<LastingChange>, periods: &[Period]) -> Str
         let good = periods.iter().filter(|period| period.ok > 0).count();
         return if good < MIN_PERIODS {
             format!(
-                "No lasting change can be determined: that takes {MIN_PERIODS} periods with answers, and there are {good}."
+                "No lasting change can be determined before {MIN_PERIODS} periods with answers; so far: {good}."
             )
         } else {
             "No lasting change: no wait became longer or shorter and stayed so.".to_owned()

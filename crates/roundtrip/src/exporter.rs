@@ -1,7 +1,7 @@
 //! `roundtrip exporter`: answers probes until it is stopped.
 
 use roundtrip_exporter::{Exporter, ExporterOptions, ProbeModules};
-use roundtrip_report::clean;
+use roundtrip_report::{clean, count};
 use tokio::runtime::Builder;
 
 use crate::cli::{ExporterArgs, ExporterCommand};
@@ -33,11 +33,8 @@ fn check(file: &str) -> Outcome {
     match ProbeModules::read(file, false) {
         Ok(modules) => {
             let names: Vec<&str> = modules.names().collect();
-            let shown = format!(
-                "{file} is fine: {} modules ({})",
-                names.len(),
-                names.join(", ")
-            );
+            let modules = count(names.len() as u64, "module", "modules");
+            let shown = format!("{file} is fine: {modules} ({})", names.join(", "));
             OutputStream::Out.print(clean(&shown) + "\n");
             Outcome::Done
         }
