@@ -17,7 +17,7 @@ use super::pause::{self, Pause, PauseReason};
 use super::steady::{self, PathTimes, SteadyStretch};
 use super::waiting::{self, split};
 use super::{measurable, ms, rtt_ms};
-use crate::{EarlyData, Event, Exchange, Moment, Waited};
+use crate::{EarlyData, Event, Exchange, Moment, Task, Waited};
 
 /// How far from a whole round trip the next flight of a window may begin, in round trips and
 /// milliseconds. The client acknowledges within a millisecond, and the path varies.
@@ -45,6 +45,8 @@ const SLACK_OF_PACE: f64 = 1.1;
 const MIN_PERIODS: usize = 10;
 const MIN_PERIOD_MS: f64 = 5.0;
 const SAME_PERIOD: f64 = 0.1;
+/// A shorter write to the client's own output delays nothing.
+const LONG_WRITE: Duration = Duration::from_millis(5);
 /// A client that did not read for this share of a silence had closed its window.
 const UNREAD: f64 = 0.4;
 
@@ -185,6 +187,20 @@ fn quic_early_data(exchange: &Exchange) -> bool {
     tls.is_some_and(|tls| tls.early_data == EarlyData::Accepted)
 }
 
+/// The times of long writes of the client to its own output, over QUIC.
+fn long_writes(exchange: &Exchange) -> Vec<(Moment, Moment)> {
+    let over_quic = exchange.quic.is_some();
+    let events = exchange.timeline.iter().filter(|_| over_quic);
+    let writes = events.filter_map(|(at, event)| match event {
+        Event::Worked {
+            task: Task::Write,
+            took,
+        } if *took >= LONG_WRITE => Some((*at - *took, *at)),
+        _ => None,
+    });
+    writes.collect()
+}
+
 struct BodyAnalysis<'a> {
     exchange: &'a Exchange,
     rtt: f64,
@@ -204,6 +220,8 @@ struct BodyAnalysis<'a> {
     pace: Option<f64>,
     /// The number of bytes that arrived last and may be part of the answer.
     last: u64,
+    /// When the client wrote to its own output for long, and acknowledged nothing over QUIC.
+    writes: Vec<(Moment, Moment)>,
 }
 
 impl<'a> BodyAnalysis<'a> {
@@ -232,6 +250,7 @@ impl<'a> BodyAnalysis<'a> {
             lossy: false,
             pace: None,
             last: 0,
+            writes: long_writes(exchange),
         };
         if has_a_clock(&arrivals, exchange.segment()) {
             (body.most, body.tolerance) = (0.0, 0.0);
@@ -354,7 +373,7 @@ impl<'a> BodyAnalysis<'a> {
             }
             return true;
         }
-        let gap = self.unread(gap, heard);
+        let gap = self.unread(gap, arrival);
         let after = self.transfer.bytes;
         let doubtful = |doubtful| Pause {
             ms: gap,
@@ -417,8 +436,14 @@ impl<'a> BodyAnalysis<'a> {
 
     /// A silence while the client did not read is attributed to the client, until its window had
     /// opened again.
-    fn unread(&mut self, gap: f64, heard: &Evidence) -> f64 {
-        let unread = heard.not_reading();
+    fn unread(&mut self, gap: f64, arrival: &Arrival) -> f64 {
+        let began = arrival.at - Duration::from_secs_f64(gap / 1e3);
+        // What arrived during a write was read after it.
+        let writing = self.writes.iter().map(|(from, until)| {
+            let (from, until) = ((*from).max(began), (*until).min(arrival.at));
+            ms(until.since(from))
+        });
+        let unread = arrival.heard.not_reading().max(writing.sum());
         if unread < UNREAD * gap {
             return gap;
         }

@@ -1,7 +1,7 @@
 //! QUIC handshakes: Retry, timeouts, the limit before the address is validated, slow flights.
 
 use super::*;
-use crate::{Attempt, AttemptOutcome};
+use crate::{Attempt, AttemptOutcome, Task};
 
 #[test]
 fn quic_pays_for_retry_and_loses_to_timeouts() {
@@ -260,6 +260,26 @@ fn a_window_that_waits_for_a_client_that_does_not_run() {
     assert_eq!((present.round_trips, starved.round_trips), (2, 2));
     assert!((starved.waited.client - 30.0).abs() < 0.5, "{starved:?}");
     assert!(starved.waited.server < 0.5, "{starved:?}");
+}
+
+/// An acknowledgement arrived while the client wrote the body to a slow output.
+#[test]
+fn a_client_that_writes_makes_no_server_pause() {
+    let (task, took) = (Task::Write, Duration::from_millis(290));
+    let mut e = exchange(&[
+        (0.0, Event::RequestStarted),
+        (0.0, sent(100)),
+        (0.0, Event::RequestSent),
+        (50.0, received(1_200)),
+        (50.0, Event::FirstByte),
+        (50.1, received(490)),
+        (200.0, received(45)),
+        (341.0, Event::Worked { task, took }),
+        (341.0, Event::Finished),
+    ]);
+    (e.tcp, e.quic) = (None, Some(QuicFacts::default()));
+    let waited = e.phases().last().unwrap().waited;
+    assert!(waited.client > 289.0 && waited.server < 1e-6, "{waited:?}");
 }
 
 #[test]
