@@ -52,6 +52,7 @@ pub(crate) async fn exchange(
     observed.settle();
     exchange.timeline = recorder.snapshot();
     let target = &request.target;
+    exchanger.look_up_again(&mut exchange).await;
     exchanger.conclude(
         &mut exchange,
         target,

@@ -257,6 +257,13 @@ impl Exchanger {
             .await
     }
 
+    /// Adds what a repeated lookup shows.
+    pub(crate) async fn look_up_again(&mut self, exchange: &mut Exchange) {
+        if let Some(name) = &mut exchange.name {
+            name.waits.again = self.names.again().await;
+        }
+    }
+
     /// Records the counters of a connection after its last answer.
     pub(crate) fn read_gauges(&self, transaction: &mut Transaction<'_>, open: &OpenConnection) {
         let observed = &mut transaction.observed;
@@ -285,9 +292,6 @@ impl Exchanger {
                 self.protocols.read_alt_svc(target, &alt_svc);
             }
             exchange.http = Some(facts);
-        }
-        if let Some(name) = &mut exchange.name {
-            name.waits.again = self.names.again();
         }
         observed.conclude(exchange, error);
         if exchange.http.as_ref().is_some_and(|http| http.is_cut) {

@@ -4,11 +4,13 @@
 mod doh;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use roundtrip_model::{Answer, Event, Http, NameFacts, Recorder, Scheme, Target};
 use roundtrip_net::{Attendance, Resolver, Wanted};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::ProbeError;
 use crate::options::{Destination, Options};
@@ -16,6 +18,8 @@ pub(crate) use doh::Requester;
 
 /// The wait for the HTTPS record once there are addresses. RFC 8305 §3 gives late answers 50 ms.
 const HTTPS_GRACE: Duration = Duration::from_millis(50);
+/// How long an exchange waits, after its end, for the answer to a repeated lookup.
+const AGAIN: Duration = Duration::from_millis(50);
 /// An address of each family, to ask whether the options admit it.
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
@@ -24,8 +28,8 @@ const V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 pub(crate) struct Names {
     options: Arc<Options>,
     resolver: Option<Arc<Resolver>>,
-    /// How long the last lookup took when it was repeated.
-    again: Arc<OnceLock<Duration>>,
+    /// The last lookup once more, and how long that takes.
+    again: Option<JoinHandle<Option<Duration>>>,
 }
 
 impl Names {
@@ -33,7 +37,7 @@ impl Names {
         Self {
             options,
             resolver: None,
-            again: Arc::default(),
+            again: None,
         }
     }
 
@@ -103,23 +107,23 @@ impl Names {
         if let Some((at, absence)) = attendance.read(arrived, recorder) {
             recorder.record_at(at, absence);
         }
-        self.again = Arc::default();
-        if facts.has_many_aliases() {
-            let (again, host) = (self.again.clone(), to.host.clone());
+        self.again = facts.has_many_aliases().then(|| {
+            let host = to.host.clone();
             tokio::spawn(async move {
                 let began = Instant::now();
-                if resolver.look_up(&host, wanted).await.is_ok() {
-                    let _ = again.set(began.elapsed());
-                }
-            });
-        }
+                let outcome = resolver.look_up(&host, wanted).await;
+                outcome.is_ok().then(|| began.elapsed())
+            })
+        });
         Ok(facts)
     }
 
-    /// How long the last lookup took when it was repeated, if it led over many aliases and the
-    /// second answer has come: a resolver that had to follow them now knows where they lead.
-    pub(crate) fn again(&self) -> Option<Duration> {
-        self.again.get().copied()
+    /// How long the last lookup took when it was repeated, if it led over many aliases: a resolver
+    /// that had to follow them now knows where they lead. Of a short exchange, this waits for the
+    /// answer.
+    pub(crate) async fn again(&mut self) -> Option<Duration> {
+        let again = self.again.take()?;
+        timeout(AGAIN, again).await.ok()?.ok()?
     }
 
     fn resolver(&mut self) -> Result<Arc<Resolver>, ProbeError> {
