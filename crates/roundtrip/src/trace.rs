@@ -23,6 +23,7 @@ use roundtrip_report::clean;
 use roundtrip_trace::{
     CaptureCounts, ClockRelation, Clocks, Conversation, Cut, Options, Ranking, Trace, json, text,
 };
+use roundtrip_wire::key_log::KeyLog;
 
 use crate::cli::TraceArgs;
 use crate::output::{Outcome, OutputStream, failed, say};
@@ -68,7 +69,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
                 "two captures are read twice, which a pipe does not allow".into(),
             );
         }
-        Some(second) => open_two(file, second),
+        Some(second) => open_two(args, file, second),
         None => {
             let source = if is_pipe(file) {
                 CaptureSource::pipe(file, &stop)
@@ -80,7 +81,7 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
                     name: self::name(file),
                     captures: Captures::One(Box::new(source)),
                     far: None,
-                    secrets: Vec::new(),
+                    keys: None,
                 }),
                 Ok((false, source)) => return logs::run(args, &self::name(file), source),
                 Err(error) => Err(unreadable(file, &error)),
@@ -94,17 +95,18 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
     let mut keys = KeyFiles::new(&args.keys, is_pipe(file));
     let mut read = read_whole(args, &mut opened, &mut keys, &stop);
     // What was before the secrets is read once more.
-    let late = opened.captures.late_secrets().to_vec();
-    let is_late = !late.is_empty() && !is_pipe(file);
-    if is_late {
-        opened.secrets = late;
-    }
+    let is_late = opened.captures.has_late_secrets() && !is_pipe(file);
     if is_late && args.ndjson {
         let name = &opened.name;
         say(&format!(
             "{name}: it has keys after the packets that they decrypt; --json uses them, --ndjson does not"
         ));
-    } else if is_late && !stop.load(Ordering::Relaxed) {
+    } else if let Ok((first, _)) = &mut read
+        && is_late
+        && !stop.load(Ordering::Relaxed)
+    {
+        opened.keys = first.trace.take_keys();
+        *first = CaptureReading::new(args, None, None);
         match CaptureSource::open(file) {
             Ok(source) => opened.captures = Captures::One(Box::new(source)),
             Err(error) => return unreadable(file, &error),
@@ -115,13 +117,8 @@ fn read(args: &TraceArgs, file: &Path) -> Outcome {
         Ok(read) => read,
         Err(outcome) => return outcome,
     };
-    let OpenedCaptures {
-        name,
-        captures,
-        secrets,
-        ..
-    } = opened;
-    let (found, broken) = reading.end(name, secrets);
+    let OpenedCaptures { name, captures, .. } = opened;
+    let (found, broken) = reading.end(name);
     let name = &found.name;
     if let Some(error) = &broken_off {
         say(&format!("{name}: {error}; everything before it was read"));
@@ -155,8 +152,8 @@ struct OpenedCaptures {
     name: String,
     captures: Captures,
     far: Option<ClockRelation>,
-    /// The secrets in them that are known before.
-    secrets: Vec<u8>,
+    /// All secrets, if they were read before.
+    keys: Option<KeyLog>,
 }
 
 /// Reads everything. An error in the middle ends it, and is returned beside what came before.
@@ -166,12 +163,12 @@ fn read_whole<'a>(
     keys: &mut KeyFiles,
     stop: &AtomicBool,
 ) -> Result<(CaptureReading<'a>, Option<io::Error>), Outcome> {
-    let mut reading = CaptureReading::new(args, opened.far);
-    if let Err((path, error)) = keys.add_all(&mut reading.trace) {
+    let known = opened.keys.take();
+    // In a second reading of the same capture, those of the files are among them.
+    let has_files = known.is_some() && opened.far.is_none();
+    let mut reading = CaptureReading::new(args, opened.far, known);
+    if !has_files && let Err((path, error)) = keys.add_all(&mut reading.trace) {
         return Err(failed(&format!("cannot read {}: {error}", name(&path))));
-    }
-    if !opened.secrets.is_empty() {
-        reading.trace.add_keys(&opened.secrets);
     }
     let captures = &mut opened.captures;
     let mut status = Status::new(args.quiet).after(DELAY).every(PACE);
@@ -194,14 +191,15 @@ fn read_whole<'a>(
 }
 
 /// Finds out how two captures relate, and prints it.
-fn open_two(first: &Path, second: &Path) -> Result<OpenedCaptures, Outcome> {
+fn open_two(args: &TraceArgs, first: &Path, second: &Path) -> Result<OpenedCaptures, Outcome> {
     for file in [first, second] {
         CaptureSource::open(file).map_err(|error| unreadable(file, &error))?;
     }
     let names = format!("{} and {}", name(first), name(second));
-    let relation = captures::relate([first, second], &mut Clocks::default());
+    let mut keys = KeyLog::with_room(Trace::room_for_keys(memory(args) / 2));
+    let relation = captures::relate([first, second], &mut Clocks::default(), &mut keys);
     let relation = relation.map_err(|error| failed(&format!("cannot read {names}: {error}")))?;
-    let Some((relation, secrets)) = relation else {
+    let Some(relation) = relation else {
         return Err(failed(&format!(
             "{names} have too few TCP packets in common to compare their clocks"
         )));
@@ -218,8 +216,13 @@ fn open_two(first: &Path, second: &Path) -> Result<OpenedCaptures, Outcome> {
         name: names,
         captures: Captures::Two(Box::new(pair)),
         far: Some(relation),
-        secrets,
+        keys: Some(keys).filter(|keys| keys.connections() > 0),
     })
+}
+
+/// The limit in bytes.
+fn memory(args: &TraceArgs) -> usize {
+    usize::try_from(args.memory << 20).unwrap_or(usize::MAX)
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Outcome {
@@ -251,20 +254,24 @@ struct CaptureReading<'a> {
 }
 
 impl<'a> CaptureReading<'a> {
-    fn new(args: &'a TraceArgs, far: Option<ClockRelation>) -> Self {
-        let memory = usize::try_from(args.memory << 20).unwrap_or(usize::MAX);
+    fn new(args: &'a TraceArgs, far: Option<ClockRelation>, keys: Option<KeyLog>) -> Self {
+        let memory = memory(args);
         let in_detail = args.flow.is_some() || args.html.is_some() || args.write.is_some();
         let shows_all = args.json || in_detail;
+        // The other half is for the results that are shown and for the file.
+        let options = Options {
+            memory: memory / 2,
+            interface: args.interface,
+            // Those of two captures are compared.
+            steps: in_detail || far.is_some(),
+            far,
+        };
         Self {
             args,
-            // The other half is for the results that are shown and for the file.
-            trace: Trace::new(Options {
-                memory: memory / 2,
-                interface: args.interface,
-                // Those of two captures are compared.
-                steps: in_detail || far.is_some(),
-                far,
-            }),
+            trace: match keys {
+                Some(keys) => Trace::with_keys(options, keys),
+                None => Trace::new(options),
+            },
             kept: KeptConversations::new(if shows_all { memory / 4 } else { memory / 64 }),
             ranking: Ranking::default(),
             broken: Vec::new(),
@@ -311,7 +318,8 @@ impl<'a> CaptureReading<'a> {
     }
 
     /// The result of the capture, and the limits that were missed.
-    fn end(mut self, name: String, secrets: Vec<u8>) -> (CaptureResult<'a>, Vec<String>) {
+    fn end(mut self, name: String) -> (CaptureResult<'a>, Vec<String>) {
+        let keys = self.trace.take_keys();
         let trace = std::mem::replace(&mut self.trace, Trace::new(Options::default()));
         let (rest, counts) = trace.end();
         for conversation in rest {
@@ -325,7 +333,7 @@ impl<'a> CaptureReading<'a> {
         let found = CaptureResult {
             args: self.args,
             name,
-            secrets,
+            keys,
             all,
             left_out,
             counts,
@@ -339,8 +347,7 @@ impl<'a> CaptureReading<'a> {
 struct CaptureResult<'a> {
     args: &'a TraceArgs,
     name: String,
-    /// Secrets that a capture has after packets.
-    secrets: Vec<u8>,
+    keys: Option<KeyLog>,
     all: Vec<Conversation>,
     /// Exchanges that are not in `all`.
     left_out: u64,
@@ -393,7 +400,7 @@ impl CaptureResult<'_> {
             let name = name(to);
             let evidence = Cut::from_conversations(self.worst());
             let from = (from.as_path(), self.args.interface);
-            match cut::write(from, to, evidence, (&self.args.keys, &self.secrets)) {
+            match cut::write(from, to, evidence, self.keys.as_ref()) {
                 Ok(frames) => say(&format!("{frames} packets written to {name}")),
                 Err(error) => return Err(failed(&format!("cannot write {name}: {error}"))),
             }

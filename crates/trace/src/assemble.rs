@@ -10,8 +10,10 @@ use crate::tcp::{Content, TcpFlow};
 use crate::tried::Tried;
 use crate::vantage::{Vantage, VantagePoint};
 
-/// What other connections of the same client show.
+/// What other connections of the same client show, and an earlier part of this one.
 pub(crate) struct Others<'a> {
+    /// The place that this one was seen from, if a part of it was reported.
+    pub(crate) vantage: Option<Vantage>,
     /// Addresses that were tried before it.
     pub(crate) tried: &'a [Tried],
     /// The client opened no other connection.
@@ -25,12 +27,16 @@ pub(crate) fn of_tcp(
     flow: &TcpFlow,
     lookups: &mut NameLookups,
     ends: &mut ConnectionEnds,
-    others: &Others<'_>,
+    others: Others<'_>,
 ) -> Conversation {
     let (client, server) = (flow.client.ip(), flow.server.ip());
-    let vantage = ends.place((client, server), Vantage::from_flow(flow));
+    let opens = flow.reported.is_none();
+    let vantage = others
+        .vantage
+        .unwrap_or_else(|| ends.place((client, server), Vantage::from_flow(flow)));
     let began = flow.began();
-    let lookup = lookups.take(client, server, began.saturating_add(vantage.distance()));
+    let at = began.saturating_add(vantage.distance());
+    let lookup = opens.then(|| lookups.take(client, server, at)).flatten();
     let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));
     let name = lookups.name_of(client, server).map(str::to_owned);
     let context = Context {
@@ -38,7 +44,10 @@ pub(crate) fn of_tcp(
         name: name.as_deref(),
         tried: others.tried,
         is_only: others.is_only,
-        reopened: flow.syn.and_then(|_| ends.take(client, flow.server, began)),
+        reopened: flow
+            .syn
+            .filter(|_| opens)
+            .and_then(|_| ends.take(client, flow.server, began)),
     };
     let mut told = exchanges::of(flow, &vantage, &context);
     if flow.belongs_to_another || flow.is_one_way() {
@@ -70,6 +79,7 @@ pub(crate) fn of_tcp(
         began,
         is_inferred: told.is_inferred,
         exchanges: told.exchanges,
+        left_out: told.left_out,
         session: flow.opened.as_ref().and_then(|opened| opened.session()),
         located: None,
         steps,

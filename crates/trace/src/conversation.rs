@@ -21,6 +21,8 @@ pub struct Conversation {
     pub interface: u32,
     pub vantage: Vantage,
     pub exchanges: Vec<Exchange>,
+    /// Requests that are not explained, because too many were under way at the same time.
+    pub left_out: u64,
     /// The first and the last frame, and how many there are.
     pub frames: (u64, u64),
     pub packets: u64,

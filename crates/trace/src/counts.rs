@@ -19,6 +19,10 @@ pub struct CaptureCounts {
     pub misfits: u64,
     /// Lines of key logs that cannot be read.
     pub damaged_keys: u64,
+    /// Connections whose secrets were forgotten, to keep memory bounded.
+    pub forgotten_keys: u64,
+    /// Requests that are not explained, because too many were under way at the same time.
+    pub left_out: u64,
     /// Connections that were dropped before they ended, to keep memory bounded.
     pub given_up: u64,
     /// The first and the last time, in nanoseconds since 1970.

@@ -1,13 +1,13 @@
 //! Which frames of a capture are the evidence for some of its connections, and the comments on
 //! them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, UNIX_EPOCH};
 
 use roundtrip_model::Exchange;
 use roundtrip_report::{Party, clean, ms};
-use roundtrip_wire::key_log;
+use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::link::ip_packet;
 use roundtrip_wire::packet::Packet;
 use roundtrip_wire::pcapng::Captured;
@@ -33,7 +33,7 @@ pub struct Cut {
     openings: Vec<ConnectWindow>,
     comments: HashMap<u64, Vec<String>>,
     /// The TLS sessions, as a key log names them.
-    sessions: HashSet<[u8; 32]>,
+    sessions: BTreeSet<[u8; 32]>,
 }
 
 /// The time in which a client looked for a server.
@@ -89,9 +89,10 @@ impl Cut {
         belongs.then(|| self.comments.remove(&frame).unwrap_or_default())
     }
 
-    /// The lines of a key log that belong to these connections, and no other lines.
-    pub fn secrets(&self, log: &[u8]) -> Vec<u8> {
-        key_log::lines_of(log, |session| self.sessions.contains(session))
+    /// The lines of a key log with the secrets of these connections.
+    pub fn secrets(&self, keys: &KeyLog) -> String {
+        let sessions = self.sessions.iter();
+        sessions.map(|session| keys.lines_of(session)).collect()
     }
 
     fn comment(&mut self, conversation: &Conversation) {

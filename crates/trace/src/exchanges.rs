@@ -20,6 +20,9 @@ use crate::view::ClientView;
 
 /// The delay, in nanoseconds, after which a connection was not opened for its first request.
 const IN_ADVANCE: u64 = 1_000_000_000;
+/// The number of events that all exchanges of a connection may have: those that were under way at
+/// the same time have the same events.
+pub(crate) const MAX_EVENTS: usize = 2_000_000;
 /// Causes that assume that all data up to the next request is one answer. In a protocol that is not
 /// parsed, a server may also send unasked.
 const OF_ONE_ANSWER: [&str; 2] = ["body-stalls", "late-body"];
@@ -42,6 +45,8 @@ pub(crate) struct Context<'a> {
 #[derive(Debug)]
 pub(crate) struct ConnectionOutcome {
     pub(crate) exchanges: Vec<Exchange>,
+    /// Requests that are not among them.
+    pub(crate) left_out: u64,
     /// The requests were seen only as bursts of bytes.
     pub(crate) is_inferred: bool,
     /// The connection was open long before its first request.
@@ -91,14 +96,21 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
         rtt,
     };
     let mut exchanges: Vec<Exchange> = Vec::new();
-    if asked.is_empty() {
+    if asked.is_empty() && flow.reported.is_none() {
         exchanges.extend(builder.without_request());
     }
-    let mut before = None;
+    let mut before = flow.reported.as_ref().and_then(|before| before.ended);
+    let mut room = MAX_EVENTS;
     for (n, asked) in asked.iter().enumerate() {
-        exchanges.push(builder.exchange(n, &asked.in_turn(before), before));
+        if room == 0 {
+            break;
+        }
+        let exchange = builder.exchange(n, &asked.in_turn(before), before);
+        room = room.saturating_sub(exchange.timeline.iter().count());
+        exchanges.push(exchange);
         before = asked.finished.or(Some(asked.sent));
     }
+    let left_out = asked.len().saturating_sub(exchanges.len()) as u64;
     let is_unread = is_inferred && tls.is_none();
     let mut pauses = false;
     for exchange in &mut exchanges {
@@ -111,6 +123,7 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage, context: &Context<'_>) -> Co
     let first = asked.first();
     ConnectionOutcome {
         exchanges,
+        left_out,
         is_inferred,
         has_unread_pauses: pauses,
         is_opened_early: first.is_some_and(|first| builder.was_opened_early(first)),

@@ -4,6 +4,7 @@ use crate::key::FlowKey;
 use crate::quic::QuicFlow;
 use crate::relations::ConnectionEnd;
 use crate::tcp::TcpFlow;
+use crate::vantage::Vantage;
 
 /// The approximate memory of a connection in bytes, beside what its content holds, and including
 /// the allocator's overhead.
@@ -20,6 +21,8 @@ pub(crate) struct Flow {
     /// interfaces that see it.
     pub(crate) number: u64,
     pub(crate) last: u64,
+    /// The place that it was seen from, if a part of it was reported.
+    pub(crate) vantage: Option<Vantage>,
     /// The memory that the flow holds, in bytes.
     pub(crate) weight: usize,
     pub(crate) carried: Carried,
@@ -30,6 +33,7 @@ impl Flow {
         Self {
             number,
             last: at,
+            vantage: None,
             weight: 0,
             carried,
         }

@@ -103,7 +103,8 @@ struct MessageParser {
     head: Vec<u8>,
     state: MessageState,
     messages: Vec<Http1Message>,
-    /// How many of these are final responses, and roughly the bytes that all hold.
+    /// How many of these are final responses, and roughly the bytes that all hold, beside the head
+    /// that is being read.
     over: usize,
     held: usize,
     /// It was lost at least once, so that heads are missing.
@@ -150,7 +151,25 @@ impl Http1 {
 
     /// Roughly the bytes that it holds.
     pub(crate) fn held(&self) -> usize {
-        self.halves.iter().map(|half| half.held).sum()
+        let halves = self.halves.iter();
+        halves.map(|half| half.held + half.head.capacity()).sum()
+    }
+
+    /// Whether no message is under way, and each request was answered.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let [requests, responses] = &self.halves;
+        let is_idle = |half: &MessageParser| {
+            matches!(half.state, MessageState::Head) && half.head.is_empty() && !half.has_holes
+        };
+        is_idle(requests) && is_idle(responses) && requests.messages.len() == responses.over
+    }
+
+    /// Forgets the messages, all of which are over.
+    pub(crate) fn clear(&mut self) {
+        for half in &mut self.halves {
+            half.messages.clear();
+            (half.over, half.held) = (0, 0);
+        }
     }
 
     /// Whether heads of answers are missing, so that an answer does not belong to the next request.
@@ -309,7 +328,7 @@ impl MessageParser {
             return Some(blank);
         }
         self.head.extend(bytes.iter().take(MAX_HEAD + 1 - before));
-        let Some(end) = end_of_head(&self.head, 0) else {
+        let Some(end) = end_of_head(&self.head, before.saturating_sub(3)) else {
             self.at += bytes.len() as u64;
             if self.head.len() > MAX_HEAD {
                 self.lose();

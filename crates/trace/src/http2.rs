@@ -119,8 +119,18 @@ impl ClearHttp2 {
         self.requests.all()
     }
 
+    /// Whether no request is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.requests.are_over()
+    }
+
+    /// Forgets the requests, all of which are over.
+    pub(crate) fn clear(&mut self) {
+        self.requests.clear();
+    }
+
     /// Roughly the bytes that it holds.
     pub(crate) fn held(&self) -> usize {
-        self.requests.held()
+        self.requests.held() + self.reader.held()
     }
 }

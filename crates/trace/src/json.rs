@@ -42,6 +42,8 @@ fn capture(counts: &CaptureCounts) -> Value {
         "opened": counts.opened,
         "misfits": counts.misfits,
         "damaged_keys": counts.damaged_keys,
+        "forgotten_keys": counts.forgotten_keys,
+        "unexplained": counts.left_out,
         "given_up": counts.given_up,
         "first_ns": counts.first,
         "last_ns": counts.first.map(|_| counts.last),

@@ -157,6 +157,7 @@ mod tests {
                 to_server: Some(Duration::from_millis(30)),
             },
             exchanges: Vec::new(),
+            left_out: 0,
             frames: (1, 9),
             packets: 9,
             sent_again: [0; 2],

@@ -21,6 +21,8 @@ use crate::stream::Piece;
 /// decision.
 const MAX_MESSAGE: usize = 1 << 18;
 const MAX_EARLY: usize = 1 << 20;
+/// The approximate memory of a piece that waits, in bytes, beside its data.
+const PER_PIECE: usize = 64;
 
 pub(crate) struct OpenedTls {
     reader: TlsReader,
@@ -115,6 +117,11 @@ impl OpenedTls {
         Some(&self.inside).filter(|inside| inside.is_opened)
     }
 
+    /// Forgets the requests, all of which are over.
+    pub(crate) fn clear(&mut self) {
+        self.inside.requests.clear();
+    }
+
     pub(crate) fn session(&self) -> Option<[u8; 32]> {
         self.reader.client_random().copied()
     }
@@ -126,15 +133,27 @@ impl OpenedTls {
     /// Roughly the bytes that it holds.
     pub(crate) fn held(&self) -> usize {
         let inside = &self.inside;
+        let http = match &inside.http {
+            Some(HttpReader::One(http)) => http.held(),
+            Some(HttpReader::Two(http)) => http.held(),
+            None => 0,
+        };
         inside.requests.held()
+            + http
+            + self.reader.held()
             + inside.early_bytes
-            + inside.messages.iter().map(Vec::len).sum::<usize>()
+            + inside.messages.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 
 impl Inside {
     pub(crate) fn requests(&self) -> &[OpenedRequest] {
         self.requests.all()
+    }
+
+    /// Whether no request is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.requests.are_over()
     }
 
     pub(crate) fn version(&self) -> &'static str {
@@ -219,7 +238,7 @@ impl Inside {
         match self.accepts_early {
             Some(true) => self.data(Side::Client, bytes, at),
             None if self.early_bytes + bytes.len() <= MAX_EARLY => {
-                self.early_bytes += bytes.len();
+                self.early_bytes += PER_PIECE + bytes.len();
                 self.early.push((bytes.to_vec(), at));
             }
             Some(false) | None => {}

@@ -355,8 +355,8 @@ impl QuicFlow {
         let lookup = lookups.take(client, server, began.saturating_add(vantage.distance()));
         let lookup = lookup.map(|lookup| lookup.seen_from(vantage.distance()));
         let name = lookups.name_of(client, server).map(str::to_owned);
-        let mut exchanges =
-            QuicReading::new(self, &vantage).exchanges(lookup.as_ref(), name.as_deref());
+        let reading = QuicReading::new(self, &vantage);
+        let (mut exchanges, left_out) = reading.exchanges(lookup.as_ref(), name.as_deref());
         for exchange in &mut exchanges {
             explain(exchange);
         }
@@ -368,6 +368,7 @@ impl QuicFlow {
             interface: self.interface,
             vantage,
             exchanges,
+            left_out,
             frames: (
                 self.datagrams.first().map_or(0, |d| d.frame),
                 self.datagrams.last().map_or(0, |d| d.frame),

@@ -13,6 +13,8 @@ const MAX_REQUESTS: usize = 100_000;
 pub(crate) struct Requests {
     all: Vec<OpenedRequest>,
     by_stream: HashMap<u64, usize>,
+    /// How many of them are over.
+    over: usize,
     /// The bytes of their texts, which compression may have made far larger than what was sent.
     texts: usize,
 }
@@ -45,6 +47,15 @@ impl Requests {
         &self.all
     }
 
+    /// Whether none is under way.
+    pub(crate) fn are_over(&self) -> bool {
+        self.over == self.all.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// Roughly the bytes that they hold.
     pub(crate) fn held(&self) -> usize {
         self.all.len() * (size_of::<OpenedRequest>() + size_of::<(u64, usize)>()) + self.texts
@@ -69,6 +80,7 @@ impl Requests {
         let Some(request) = known.and_then(|n| self.all.get_mut(*n)) else {
             return;
         };
+        let was_over = request.is_over();
         match (side, what) {
             (side, HttpFact::Reset { .. }) if !request.is_whole => {
                 request.reset.get_or_insert((side, at.end));
@@ -108,6 +120,7 @@ impl Requests {
             }
             _ => {}
         }
+        self.over += usize::from(request.is_over() && !was_over);
     }
 }
 
@@ -128,6 +141,10 @@ impl OpenedRequest {
             reset: None,
             is_switched: false,
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_whole || self.reset.is_some()
     }
 
     /// The answer's head was the whole answer.

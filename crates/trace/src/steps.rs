@@ -20,7 +20,7 @@ const MAX_HOLES: usize = 64;
 const SOONEST: f64 = 0.8;
 
 pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage) -> Vec<LadderStep> {
-    let mut copies = Copies::new(vantage);
+    let mut copies = Copies::new(flow, vantage);
     let mut steps = Vec::new();
     for sight in flow.sights.iter().take(MAX_STEPS) {
         let (start, again) = copies.take(flow, sight);
@@ -41,7 +41,7 @@ pub(crate) fn of(flow: &TcpFlow, vantage: &Vantage) -> Vec<LadderStep> {
 
 /// How many segments each side sent again.
 pub(crate) fn sent_again(flow: &TcpFlow, vantage: &Vantage) -> [u64; 2] {
-    let mut copies = Copies::new(vantage);
+    let mut copies = Copies::new(flow, vantage);
     let mut sums = [0; 2];
     for sight in &flow.sights {
         let (_, again) = copies.take(flow, sight);
@@ -65,12 +65,12 @@ struct Copies {
 }
 
 impl Copies {
-    fn new(vantage: &Vantage) -> Self {
+    fn new(flow: &TcpFlow, vantage: &Vantage) -> Self {
         let soonest = |trip: Option<Duration>| {
             trip.map_or(0, |trip| (trip.as_nanos() as f64 * SOONEST) as u64)
         };
         Self {
-            highest: [0; 2],
+            highest: flow.unreported(),
             acknowledged: [0; 2],
             syns: [false; 2],
             fins: [false; 2],

@@ -22,6 +22,8 @@ const MAX_SIGHTS: usize = 20_000;
 const TOGETHER: u64 = 1_000_000;
 /// The number of segments among which a copy is looked for.
 const MAX_COPIES_BACK: usize = 64;
+/// The number of requests that are reported together, before the connection has ended.
+const MAX_TOGETHER: usize = 1000;
 /// The number of bytes that are enough to recognise the protocol.
 const FRONT: usize = 64;
 /// The largest number of a server's bytes that are held until the client's first bytes arrive.
@@ -39,6 +41,14 @@ pub(crate) enum Content {
     Http1(Http1),
     Http2(Box<ClearHttp2>),
     Opaque,
+}
+
+/// The part of a connection that was reported before its end.
+#[derive(Debug)]
+pub(crate) struct Reported {
+    /// Where in the two streams it ended; and when its last exchange did.
+    pub(crate) until: [u64; 2],
+    pub(crate) ended: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -67,6 +77,8 @@ pub(crate) struct TcpFlow {
     front: [Vec<u8>; 2],
     fins: [bool; 2],
     reset: bool,
+    /// What was reported of it already.
+    pub(crate) reported: Option<Reported>,
     /// The connection was an attempt of a client that then got an answer from another address.
     pub(crate) belongs_to_another: bool,
 }
@@ -93,6 +105,7 @@ impl TcpFlow {
             front: Default::default(),
             fins: [false; 2],
             reset: false,
+            reported: None,
             belongs_to_another: false,
         }
     }
@@ -342,7 +355,8 @@ impl TcpFlow {
             return false;
         };
         let went_on = first.is_syn() && !first.acknowledges();
-        (went_on || acks.any(|sight| is_before(known, sight.acknowledgment)))
+        self.reported.is_none()
+            && (went_on || acks.any(|sight| is_before(known, sight.acknowledgment)))
             && self.sights.iter().all(|sight| sight.from == first.from)
     }
 
@@ -369,6 +383,50 @@ impl TcpFlow {
         }
     }
 
+    /// Where in the two streams begins what was not reported yet.
+    pub(crate) fn unreported(&self) -> [u64; 2] {
+        self.reported.as_ref().map_or([0; 2], |before| before.until)
+    }
+
+    /// Whether this segment begins a request after so many that those before it are worth a report.
+    pub(crate) fn is_worth_a_report(&self, packet: &Packet<'_>, tcp: &Tcp<'_>) -> bool {
+        let is_clients =
+            packet.source() == self.client.ip() && tcp.source_port() == self.client.port();
+        let is_next = || {
+            let start = self.place(Side::Client, tcp.sequence());
+            start == Some(self.ends[Side::Client.index()])
+        };
+        if !is_clients || tcp.payload().is_empty() || !is_next() {
+            return false;
+        }
+        let inside = self.opened.as_ref().and_then(|opened| opened.inside());
+        let (count, is_quiet) = match (&self.content, inside) {
+            (Content::Http1(http), _) => (http.requests().len(), http.is_quiet()),
+            (Content::Http2(http), _) => (http.requests().len(), http.is_quiet()),
+            (Content::Tls(_), Some(inside)) => (inside.requests().len(), inside.is_quiet()),
+            _ => return false,
+        };
+        count >= MAX_TOGETHER && is_quiet && self.streams.iter().all(|s| s.held() == 0)
+    }
+
+    /// Forgets what was reported.
+    pub(crate) fn report(&mut self, ended: Option<u64>) {
+        self.sights = Vec::new();
+        self.merged = 0;
+        self.reported = Some(Reported {
+            until: self.ends,
+            ended,
+        });
+        match &mut self.content {
+            Content::Http1(http) => http.clear(),
+            Content::Http2(http) => http.clear(),
+            _ => {}
+        }
+        if let Some(opened) = &mut self.opened {
+            opened.clear();
+        }
+    }
+
     /// Roughly the bytes that it holds.
     pub(crate) fn held(&self) -> usize {
         let streams: usize = self.streams.iter().map(Reassembly::held).sum();
@@ -383,7 +441,8 @@ impl TcpFlow {
             Content::Unknown | Content::Opaque => 0,
         };
         let opened = self.opened.as_ref().map_or(0, |opened| opened.held());
-        opened + self.sights.capacity() * size_of::<SeenSegment>() + streams + content
+        let front: usize = self.front.iter().map(Vec::capacity).sum();
+        opened + front + self.sights.capacity() * size_of::<SeenSegment>() + streams + content
     }
 
     /// A SYN that opens another connection between the same ports.

@@ -61,12 +61,20 @@ pub fn caveats(counts: &CaptureCounts, damaged: u64, left_over: usize) -> Vec<St
         "connections were reported before their end, to keep within --memory",
     );
     say(
+        counts.left_out,
+        "requests are not explained: too many were under way at the same time on their connections",
+    );
+    say(
         counts.misfits,
         "connections could not be decrypted with the keys that are given for them",
     );
     say(
         counts.damaged_keys,
         "lines of the key logs cannot be read and were skipped",
+    );
+    say(
+        counts.forgotten_keys,
+        "connections of the key logs were left out, those listed first, to keep within --memory",
     );
     say(damaged, "blocks of the file are damaged and were skipped");
     if left_over > 0 {

@@ -84,6 +84,8 @@ pub struct Trace {
     looked: u64,
     looked_at: u64,
     keys: Option<KeyLog>,
+    /// The secrets in the capture are among them.
+    has_all_keys: bool,
 }
 
 impl Trace {
@@ -105,27 +107,60 @@ impl Trace {
             looked: 0,
             looked_at: 0,
             keys: None,
+            has_all_keys: false,
         }
+    }
+
+    /// A trace of a capture whose secrets were read before, and are among these.
+    pub fn with_keys(options: Options, keys: KeyLog) -> Self {
+        let mut trace = Self::new(options);
+        trace.keep_keys(keys);
+        trace.has_all_keys = true;
+        trace
+    }
+
+    /// The room for the secrets of connections, in bytes of a memory of so many.
+    pub fn room_for_keys(memory: usize) -> usize {
+        memory / 2
     }
 
     /// Adds whole lines of a key log. Connections that begin later are opened with their secrets.
     pub fn add_keys(&mut self, lines: &[u8]) {
-        let keys = self.keys.get_or_insert_default();
+        let room = Self::room_for_keys(self.options.memory);
+        let keys = self.keys.take();
+        let mut keys = keys.unwrap_or_else(|| KeyLog::with_room(room));
         keys.push(lines);
         keys.finish();
+        self.keep_keys(keys);
+    }
+
+    fn keep_keys(&mut self, keys: KeyLog) {
+        self.counts.damaged_keys = keys.damaged();
+        self.counts.forgotten_keys = keys.forgotten();
+        self.keys = Some(keys);
+    }
+
+    /// Takes the secrets out.
+    pub fn take_keys(&mut self) -> Option<KeyLog> {
+        self.keys.take()
     }
 
     /// Takes the next item of a capture.
     pub fn take(&mut self, item: CaptureItem<'_>) {
         match item {
             CaptureItem::Packet(packet) => self.push(&packet),
-            CaptureItem::Secrets(lines) => self.add_keys(lines),
-            CaptureItem::Interface(_) => {}
+            CaptureItem::Secrets(lines) if !self.has_all_keys => self.add_keys(lines),
+            CaptureItem::Secrets(_) | CaptureItem::Interface(_) => {}
         }
     }
 
     pub fn counts(&self) -> CaptureCounts {
         self.counts
+    }
+
+    /// Roughly the bytes that connections and their secrets hold.
+    fn memory(&self) -> usize {
+        self.held + self.keys.as_ref().map_or(0, KeyLog::held)
     }
 
     /// Takes the next frame.
@@ -187,7 +222,7 @@ impl Trace {
         // If few frames come, as through a pipe, the time decides.
         let long = at.saturating_sub(self.looked_at) >= LOOK_WITHIN && since >= flows / 16;
         let due = since >= LOOK_EVERY.max(flows) || long;
-        if due || (self.held > self.options.memory && since >= LOOK_EVERY / 16) {
+        if due || (self.memory() > self.options.memory && since >= LOOK_EVERY / 16) {
             self.looked = self.counts.frames;
             self.looked_at = at;
             self.look(at);
@@ -253,6 +288,15 @@ impl Trace {
         let key = FlowKey::new(interface, false, from, to);
         let frame = self.frame;
         let found = self.flows.get_mut(&key);
+        let is_due = found.as_deref().is_some_and(|flow| {
+            matches!(&flow.carried, Carried::Tcp(flow) if flow.is_worth_a_report(packet, tcp))
+        });
+        let found = if is_due {
+            self.report(key);
+            self.flows.get_mut(&key)
+        } else {
+            found
+        };
         let is_known = found.is_some();
         if let Some(flow) = found
             && at.saturating_sub(flow.last) <= MAX_IDLE

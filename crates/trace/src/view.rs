@@ -39,6 +39,8 @@ pub(crate) type Noticed = (u64, Event);
 pub(crate) struct ClientView {
     /// In the order of their times.
     pub(crate) events: Vec<Noticed>,
+    /// Where in the streams of client and server it begins.
+    from: [u64; 2],
     /// The ends of the client's data in the stream, and when they first left.
     pub(crate) sent: Vec<(u64, u64)>,
     /// For each moment at which the client could read more: how far into the stream, and when.
@@ -165,12 +167,16 @@ struct Watcher<'a> {
 
 impl<'a> Watcher<'a> {
     fn new(flow: &'a TcpFlow, rtt: u64) -> Self {
+        let [sent, read] = flow.unreported();
         Self {
             flow,
             rtt,
-            view: ClientView::default(),
-            sent: 0,
-            read: 0,
+            view: ClientView {
+                from: [sent, read],
+                ..ClientView::default()
+            },
+            sent,
+            read,
             under_way: Vec::new(),
             ahead: BTreeMap::new(),
             resent: 0,

@@ -27,6 +27,11 @@ impl Default for Decoder {
 }
 
 impl Decoder {
+    /// Roughly the bytes that it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.table.held()
+    }
+
     /// Something was not seen: the content of the table is unknown from now on.
     pub(crate) fn forget(&mut self) {
         self.table.forget();

@@ -5,14 +5,17 @@
 //! Lines that cannot be read, and lines with labels that are not needed here, are counted and
 //! skipped.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use crate::unhex;
+use crate::{hex, unhex};
 
 /// The longest line in bytes: two secrets in hexadecimal and the longest label take 250.
 const MAX_LINE_LENGTH: usize = 1024;
-/// The most connections: they take about 300 MB.
-const MAX_CONNECTIONS: usize = 1 << 20;
+/// The room for secrets in bytes, if none is given.
+const ROOM: usize = 256 << 20;
+/// The approximate memory of a connection and of a secret in bytes, beside the secret itself.
+const PER_CONNECTION: usize = 256;
+const PER_SECRET: usize = 16;
 
 /// The kind of secret in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -29,6 +32,17 @@ pub enum KeyLabel {
 }
 
 impl KeyLabel {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Master => "CLIENT_RANDOM",
+            Self::ClientEarly => "CLIENT_EARLY_TRAFFIC_SECRET",
+            Self::ClientHandshake => "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+            Self::ServerHandshake => "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+            Self::ClientTraffic => "CLIENT_TRAFFIC_SECRET_0",
+            Self::ServerTraffic => "SERVER_TRAFFIC_SECRET_0",
+        }
+    }
+
     fn from_name(name: &[u8]) -> Option<Self> {
         // Drafts of QUIC used a prefix.
         Some(match name.strip_prefix(b"QUIC_").unwrap_or(name) {
@@ -43,10 +57,16 @@ impl KeyLabel {
     }
 }
 
-/// All secrets that were read. It has no `Debug`, because nothing may print them.
-#[derive(Default)]
+/// The secrets that were read: if they need more than its room, those of the connections that were
+/// listed first are forgotten. It has no `Debug`, because nothing may print them.
 pub struct KeyLog {
     connections: HashMap<[u8; 32], Vec<Labelled>>,
+    /// The connections in the order in which they were first listed.
+    order: VecDeque<[u8; 32]>,
+    /// In bytes.
+    room: usize,
+    held: usize,
+    forgotten: u64,
     /// The beginning of a line that is not complete yet.
     line: Vec<u8>,
     /// Whether that line is too long, so that its rest is skipped.
@@ -58,23 +78,28 @@ pub struct KeyLog {
 /// A secret and its purpose.
 type Labelled = (KeyLabel, Box<[u8]>);
 
-/// The lines of a log that belong to these connections, which are identified by the random of their
-/// ClientHello.
-pub fn lines_of(log: &[u8], belongs: impl Fn(&[u8; 32]) -> bool) -> Vec<u8> {
-    let mut lines = Vec::new();
-    for line in log.split(|byte| *byte == b'\n') {
-        let random = line.trim_ascii().split(|byte| *byte == b' ').nth(1);
-        let random = random.and_then(unhex);
-        let random = random.and_then(|random| <[u8; 32]>::try_from(random).ok());
-        if random.is_some_and(|random| belongs(&random)) {
-            lines.extend_from_slice(line.trim_ascii());
-            lines.push(b'\n');
-        }
+impl Default for KeyLog {
+    fn default() -> Self {
+        Self::with_room(ROOM)
     }
-    lines
 }
 
 impl KeyLog {
+    /// An empty log that holds about this many bytes.
+    pub fn with_room(room: usize) -> Self {
+        Self {
+            connections: HashMap::new(),
+            order: VecDeque::new(),
+            room,
+            held: 0,
+            forgotten: 0,
+            line: Vec::new(),
+            overlong: false,
+            unused: 0,
+            damaged: 0,
+        }
+    }
+
     /// Reads a complete log.
     pub fn parse(log: &[u8]) -> Self {
         let mut keys = Self::default();
@@ -95,6 +120,15 @@ impl KeyLog {
         self.connections.contains_key(client_random)
     }
 
+    /// The lines of a log with the secrets of a connection.
+    pub fn lines_of(&self, client_random: &[u8; 32]) -> String {
+        let secrets = self.connections.get(client_random);
+        let lines = secrets.into_iter().flatten().map(|(label, secret)| {
+            format!("{} {} {}\n", label.name(), hex(client_random), hex(secret))
+        });
+        lines.collect()
+    }
+
     /// How many connections have secrets.
     pub fn connections(&self) -> usize {
         self.connections.len()
@@ -105,7 +139,17 @@ impl KeyLog {
         self.unused
     }
 
-    /// Lines that could not be read, and lines of connections beyond the limit.
+    /// Connections whose secrets were forgotten, because there was no room for all.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Roughly the bytes that it holds.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Lines that could not be read.
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
@@ -175,13 +219,30 @@ impl KeyLog {
             self.damaged += 1;
             return;
         };
-        if self.connections.len() >= MAX_CONNECTIONS && !self.connections.contains_key(&random) {
-            self.damaged += 1;
-            return;
-        }
         let secrets = self.connections.entry(random).or_default();
-        secrets.retain(|(known, _)| *known != label);
-        secrets.push((label, secret.into()));
+        if secrets.is_empty() {
+            self.order.push_back(random);
+            self.held += PER_CONNECTION;
+        }
+        self.held += PER_SECRET + secret.len();
+        if let Some((_, known)) = secrets.iter_mut().find(|(known, _)| *known == label) {
+            self.held -= PER_SECRET + known.len();
+            *known = secret.into();
+        } else {
+            secrets.push((label, secret.into()));
+        }
+        while self.held > self.room && self.order.len() > 1 {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        let first = self.order.pop_front();
+        let secrets = first.and_then(|first| self.connections.remove(&first));
+        let secrets = secrets.unwrap_or_default();
+        let bytes = secrets.iter().map(|(_, secret)| PER_SECRET + secret.len());
+        self.held -= PER_CONNECTION + bytes.sum::<usize>();
+        self.forgotten += 1;
     }
 }
 
@@ -238,6 +299,37 @@ mod tests {
         .concat();
         let keys = KeyLog::parse(log.as_bytes());
         assert_eq!((keys.connections(), keys.damaged()), (1, 6));
+    }
+
+    #[test]
+    fn without_room_for_all_the_secrets_listed_last_are_kept() {
+        let mut keys = KeyLog::with_room(10 * PER_CONNECTION);
+        for random in 0..100 {
+            for label in ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"] {
+                // A line that is repeated takes no more room.
+                keys.push(line(label, random, 32).repeat(3).as_bytes());
+                assert!(keys.held() <= 10 * PER_CONNECTION);
+            }
+        }
+        assert_eq!(keys.connections() as u64 + keys.forgotten(), 100);
+        assert!(keys.has(&[99; 32]) && keys.has(&[95; 32]) && !keys.has(&[1; 32]));
+    }
+
+    #[test]
+    fn the_lines_of_a_connection_can_be_written_again() {
+        let log = [
+            line("CLIENT_RANDOM", 1, 48),
+            line("CLIENT_EARLY_TRAFFIC_SECRET", 2, 32),
+            line("CLIENT_HANDSHAKE_TRAFFIC_SECRET", 2, 32),
+            line("SERVER_HANDSHAKE_TRAFFIC_SECRET", 2, 48),
+            line("CLIENT_TRAFFIC_SECRET_0", 2, 32),
+            line("SERVER_TRAFFIC_SECRET_0", 2, 32),
+        ];
+        let log = log.map(|line| line.replace("Ab", "ab"));
+        let keys = KeyLog::parse(log.concat().as_bytes());
+        assert_eq!(keys.lines_of(&[1; 32]), log[0]);
+        assert_eq!(keys.lines_of(&[2; 32]), log[1..].concat());
+        assert_eq!(keys.lines_of(&[3; 32]), "");
     }
 
     #[test]

@@ -8,12 +8,17 @@ use roundtrip_model::{Exchange, Http, Memory, Security, Strategy};
 use roundtrip_report::clean;
 use roundtrip_trace::logs::Log;
 use roundtrip_trace::{Conversation, Options, Trace};
+use roundtrip_wire::key_log::KeyLog;
 
+use super::keys::KeyFiles;
 use super::logs::MAX_LOG;
 use super::source::CaptureSource;
 
 /// Methods that may be asked again without effects.
 const SAFE: [&str; 2] = ["GET", "HEAD"];
+
+/// An exchange, with the number of its connection.
+type Numbered = (u64, Exchange);
 
 /// An exchange of another client.
 #[derive(Debug)]
@@ -46,15 +51,17 @@ impl SeenExchange {
             }
             return Self::slowest_told(&source.whole(MAX_LOG)?);
         }
-        let mut secrets = Vec::new();
-        for keys in keys {
-            secrets.extend(std::fs::read(keys)?);
-            secrets.push(b'\n');
-        }
-        let mut found = slowest_in(&mut source, &secrets, connection)?;
-        if !source.late_secrets().is_empty() {
-            secrets.extend_from_slice(source.late_secrets());
-            found = slowest_in(&mut CaptureSource::open(file)?, &secrets, connection)?;
+        let options = Options {
+            steps: false,
+            ..Options::default()
+        };
+        let mut trace = Trace::new(options);
+        let files = KeyFiles::new(keys, false).add_all(&mut trace);
+        files.map_err(|(_, error)| error)?;
+        let (mut found, keys) = slowest_in(&mut source, trace, connection)?;
+        if let Some(keys) = keys.filter(|_| source.has_late_secrets()) {
+            let trace = Trace::with_keys(options, keys);
+            (found, _) = slowest_in(&mut CaptureSource::open(file)?, trace, connection)?;
         }
         Ok(found.map(|(number, exchange)| Self::from_exchange(number, &exchange)))
     }
@@ -140,20 +147,13 @@ fn version_of(protocol: &str) -> Http {
     }
 }
 
-/// The slowest exchange, with the number of its connection. An error in the middle of the capture
-/// hides what is behind it.
+/// The slowest exchange, with the number of its connection; and all secrets. An error in the middle
+/// of the capture hides what is behind it.
 fn slowest_in(
     source: &mut CaptureSource,
-    secrets: &[u8],
+    mut trace: Trace,
     connection: Option<u64>,
-) -> io::Result<Option<(u64, Exchange)>> {
-    let mut trace = Trace::new(Options {
-        steps: false,
-        ..Options::default()
-    });
-    if !secrets.is_empty() {
-        trace.add_keys(secrets);
-    }
+) -> io::Result<(Option<Numbered>, Option<KeyLog>)> {
     let mut slowest = None;
     loop {
         match source.read(&mut |item| trace.take(item)) {
@@ -163,13 +163,14 @@ fn slowest_in(
             Err(error) => return Err(error),
         }
     }
+    let keys = trace.take_keys();
     slower(&mut slowest, trace.end().0, connection);
-    Ok(slowest)
+    Ok((slowest, keys))
 }
 
 /// Keeps the slowest exchange, with the number of its connection.
 fn slower(
-    slowest: &mut Option<(u64, Exchange)>,
+    slowest: &mut Option<Numbered>,
     conversations: Vec<Conversation>,
     connection: Option<u64>,
 ) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use roundtrip_trace::{ClockRelation, Clocks, Trace};
 use roundtrip_wire::capture::CaptureItem;
+use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::pcapng::Captured;
 
 use super::keys::KeyFiles;
@@ -33,12 +34,12 @@ impl Captures {
         }
     }
 
-    /// The secrets that a capture has after packets.
-    pub(super) fn late_secrets(&self) -> &[u8] {
+    /// Whether a capture has secrets after packets.
+    pub(super) fn has_late_secrets(&self) -> bool {
         match self {
-            Self::One(source) => source.late_secrets(),
+            Self::One(source) => source.has_late_secrets(),
             // Their secrets are known before they are read.
-            Self::Two(_) => &[],
+            Self::Two(_) => false,
         }
     }
 
@@ -163,21 +164,25 @@ fn owned(packet: Captured<'_>) -> Captured<'static> {
     }
 }
 
-/// How two captures relate, and the secrets in them; `None` if they have too few packets in common.
+/// How two captures relate; `None` if they have too few packets in common. Adds the secrets in them
+/// to `keys`.
 pub(super) fn relate(
     files: [&Path; 2],
     clocks: &mut Clocks,
-) -> io::Result<Option<(ClockRelation, Vec<u8>)>> {
-    let mut secrets = Vec::new();
+    keys: &mut KeyLog,
+) -> io::Result<Option<ClockRelation>> {
     for (n, file) in files.into_iter().enumerate() {
         let mut source = CaptureSource::open(file)?;
         let mut note = |item: CaptureItem<'_>| match item {
             CaptureItem::Packet(packet) => clocks.note(n, &packet),
-            CaptureItem::Secrets(lines) => secrets.extend_from_slice(lines),
+            CaptureItem::Secrets(lines) => {
+                keys.push(lines);
+                keys.finish();
+            }
             CaptureItem::Interface(_) => {}
         };
         // If it breaks off, the second reading reports it.
         while matches!(source.read(&mut note), Ok(true)) {}
     }
-    Ok(clocks.relation().map(|relation| (relation, secrets)))
+    Ok(clocks.relation())
 }

@@ -1,24 +1,25 @@
 //! `--write`: the frames of what is shown, in a separate capture, with comments.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use roundtrip_trace::Cut;
 use roundtrip_wire::capture::CaptureItem;
+use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::pcapng::{Captured, Interface, PcapngWriter, Section};
 
 use super::source::CaptureSource;
 
 /// Reads the capture again, and writes the packets of the cut (with `only`, those of this
-/// interface), with the secrets of its connections from the key logs and the capture; `late` are
-/// those that the capture has after packets. Returns how many packets that were.
+/// interface), with the secrets of its connections. Returns how many packets that were.
 pub(super) fn write(
     (from, only): (&Path, Option<u32>),
     to: &Path,
     mut cut: Cut,
-    (keys, late): (&[PathBuf], &[u8]),
+    keys: Option<&KeyLog>,
 ) -> io::Result<u64> {
     if same(from, to) {
         let error = "this is the capture that is being read";
@@ -26,10 +27,10 @@ pub(super) fn write(
     }
     let mut source = CaptureSource::open(from)?;
     let mut into = Into::new(to)?;
-    for log in keys {
-        into.secrets(&cut.secrets(&fs::read(log)?))?;
+    let secrets = keys.map_or(String::new(), |keys| cut.secrets(keys));
+    if !secrets.is_empty() {
+        into.writer.secrets(secrets.as_bytes()).map_err(refused)?;
     }
-    into.secrets(&cut.secrets(late))?;
     let (mut frame, mut count, mut trouble) = (0, 0, None);
     loop {
         let more = source.read(&mut |item| {
@@ -47,10 +48,7 @@ pub(super) fn write(
                         trouble = into.packet(&captured, comments).err();
                     }
                 }
-                // Those after packets were written already.
-                CaptureItem::Secrets(lines) if frame == 0 => {
-                    trouble = into.secrets(&cut.secrets(lines)).err();
-                }
+                // They were written already.
                 CaptureItem::Secrets(_) => {}
                 CaptureItem::Interface(interface) => trouble = into.interface(&interface).err(),
             }
@@ -66,9 +64,10 @@ pub(super) fn write(
     }
 }
 
+/// Whether both paths lead to the same file, which may have several names.
 fn same(from: &Path, to: &Path) -> bool {
-    match (from.canonicalize(), to.canonicalize()) {
-        (Ok(from), Ok(to)) => from == to,
+    match (from.metadata(), to.metadata()) {
+        (Ok(from), Ok(to)) => (from.dev(), from.ino()) == (to.dev(), to.ino()),
         _ => false,
     }
 }
@@ -90,13 +89,6 @@ impl Into {
             writer: PcapngWriter::new(&section).map_err(refused)?,
             interfaces: 0,
         })
-    }
-
-    fn secrets(&mut self, lines: &[u8]) -> io::Result<()> {
-        if lines.is_empty() {
-            return Ok(());
-        }
-        self.writer.secrets(lines).map_err(refused)
     }
 
     /// All interfaces are written, so that they keep their numbers.

@@ -3,9 +3,13 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::mem::replace;
 use std::path::PathBuf;
 
 use roundtrip_trace::Trace;
+
+/// The number of bytes that are read at once.
+const PIECE: u64 = 1 << 20;
 
 pub(super) struct KeyFiles {
     files: Vec<KeyFile>,
@@ -38,8 +42,8 @@ impl KeyFiles {
     pub(super) fn add_all(&mut self, trace: &mut Trace) -> Result<(), (PathBuf, io::Error)> {
         for file in &mut self.files {
             file.read = 0;
-            match file.rest(self.is_live) {
-                Ok(lines) => trace.add_keys(&lines),
+            match file.rest(self.is_live, trace) {
+                Ok(()) => {}
                 Err(error) if self.is_live && error.kind() == io::ErrorKind::NotFound => {
                     trace.add_keys(&[]);
                 }
@@ -53,30 +57,38 @@ impl KeyFiles {
     /// adds nothing.
     pub(super) fn add_new(&mut self, trace: &mut Trace) {
         for file in self.files.iter_mut().filter(|_| self.is_live) {
-            if let Ok(lines) = file.rest(true)
-                && !lines.is_empty()
-            {
-                trace.add_keys(&lines);
-            }
+            let _ = file.rest(true, trace);
         }
     }
 }
 
 impl KeyFile {
-    /// What follows the bytes that were read. In a file that may grow, a last line without an end
-    /// waits until it has not changed since.
-    fn rest(&mut self, may_grow: bool) -> io::Result<Vec<u8>> {
+    /// Adds what follows the bytes that were read. In a file that may grow, a last line without an
+    /// end waits until it has not changed since.
+    fn rest(&mut self, may_grow: bool, trace: &mut Trace) -> io::Result<()> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.read))?;
         let mut lines = Vec::new();
-        file.read_to_end(&mut lines)?;
-        let end = end_of_lines(&lines);
-        let begun = lines.len() - end;
-        if may_grow && std::mem::replace(&mut self.begun, begun) != begun {
-            lines.truncate(end);
+        loop {
+            let room = PIECE - lines.len() as u64;
+            let is_over = file.by_ref().take(room).read_to_end(&mut lines)? == 0;
+            let mut end = end_of_lines(&lines);
+            let begun = lines.len() - end;
+            // No line is as long as a piece.
+            let is_too_long = lines.len() as u64 == PIECE && end == 0;
+            let is_last = is_over && !(may_grow && replace(&mut self.begun, begun) != begun);
+            if is_too_long || is_last {
+                end = lines.len();
+            }
+            if end > 0 || is_over {
+                trace.add_keys(lines.get(..end).unwrap_or_default());
+            }
+            self.read += end as u64;
+            lines.drain(..end);
+            if is_over {
+                return Ok(());
+            }
         }
-        self.read += lines.len() as u64;
-        Ok(lines)
     }
 }
 

@@ -22,8 +22,6 @@ const STOP_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of bytes that suffice to distinguish a capture from a log.
 const FRONT: usize = 64;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// The most secrets that are kept for a second reading, in bytes.
-const MAX_LATE: usize = 64 << 20;
 
 /// Whether this is standard input or another pipe, which can be read only once.
 pub(super) fn is_pipe(path: &Path) -> bool {
@@ -43,8 +41,8 @@ pub(super) struct CaptureSource {
     /// When something came last.
     heard: Instant,
     has_packets: bool,
-    /// The secrets that came after the first packet.
-    late: Vec<u8>,
+    /// Secrets came after the first packet.
+    has_late_secrets: bool,
 }
 
 impl CaptureSource {
@@ -86,7 +84,7 @@ impl CaptureSource {
             length,
             heard: Instant::now(),
             has_packets: false,
-            late: Vec::new(),
+            has_late_secrets: false,
         })
     }
 
@@ -136,12 +134,8 @@ impl CaptureSource {
                 Ok(Some(item)) => {
                     match &item {
                         CaptureItem::Packet(_) => self.has_packets = true,
-                        CaptureItem::Secrets(lines)
-                            if self.has_packets && self.late.len() + lines.len() <= MAX_LATE =>
-                        {
-                            self.late.extend_from_slice(lines);
-                        }
-                        _ => {}
+                        CaptureItem::Secrets(_) => self.has_late_secrets |= self.has_packets,
+                        CaptureItem::Interface(_) => {}
                     }
                     take(item);
                 }
@@ -156,9 +150,9 @@ impl CaptureSource {
         self.heard.elapsed()
     }
 
-    /// The secrets that came after packets, so that connections before them were not opened.
-    pub(super) fn late_secrets(&self) -> &[u8] {
-        &self.late
+    /// Whether secrets came after packets, so that connections before them were not opened.
+    pub(super) fn has_late_secrets(&self) -> bool {
+        self.has_late_secrets
     }
 
     pub(super) fn damaged(&self) -> u64 {

@@ -264,8 +264,12 @@ fn the_evidence_is_written_with_comments_and_tells_the_same() {
     let output = roundtrip(&["trace", &ends[0], &ends[1], "-q"]);
     assert!(output.status.success(), "{output:?}");
     // The capture itself is not overwritten, and a pipe cannot be read twice.
-    let output = roundtrip(&["trace", file, "-q", "--write", file]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let other = folder.path().join("other name");
+    fs::hard_link(file, &other).unwrap();
+    for name in [file, other.to_str().unwrap()] {
+        let output = roundtrip(&["trace", file, "-q", "--write", name]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+    }
     let output = roundtrip(&["trace", "-", "-q", "--write", written]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }

@@ -50,7 +50,7 @@ impl OpenedQuic {
 
     /// Roughly the bytes that it holds.
     pub(super) fn held(&self) -> usize {
-        self.requests.held()
+        self.requests.held() + self.reader.held() + self.http.held()
     }
 
     pub(super) fn session(&self) -> Option<[u8; 32]> {

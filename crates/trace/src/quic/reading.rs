@@ -1,5 +1,7 @@
 //! A QUIC connection as its client saw it: bursts of datagrams, which may be requests and answers.
 
+mod noticed;
+
 use std::collections::HashSet;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -7,11 +9,13 @@ use roundtrip_model::{
     Attempt, AttemptOutcome, ChainFacts, Event, Exchange, FailureKind, Http, KeptFacts, Memory,
     Moment, Origin, PhaseName, QuicFacts, Scheme, Security, Strategy, TlsFacts,
 };
+use roundtrip_wire::tls::{ClientHello, ServerHello};
 
 use super::facts::{describe, failure, tls_facts};
 use super::probes::probes;
 use super::{Datagram, QuicFlow};
 use crate::application::{self, TracedRequest};
+use crate::exchanges::MAX_EVENTS;
 use crate::exchanges::failures::stream_reset;
 use crate::names::NameLookup;
 use crate::segment::Side;
@@ -40,6 +44,16 @@ pub(super) struct QuicReading<'a> {
     soonest: f64,
     /// The time from the client to the place of the capture, in nanoseconds.
     distance: u64,
+    /// What the client could notice, in the order of time.
+    events: Vec<(u64, Event)>,
+    has_early: bool,
+    facts: QuicFacts,
+    client_hello: Option<ClientHello>,
+    server_hello: Option<ServerHello>,
+    /// The server wanted another hello.
+    asked_again: bool,
+    /// See [`QuicReading::stalled_chain`].
+    stalled: Option<u64>,
 }
 
 /// A request and its answer, as bursts.
@@ -73,6 +87,13 @@ impl<'a> QuicReading<'a> {
             rtt: vantage.rtt(),
             soonest: SOONEST,
             distance,
+            events: Vec::new(),
+            has_early: flow.datagrams.iter().any(|d| d.kinds.early),
+            facts: QuicFacts::default(),
+            client_hello: flow.client_hello(),
+            server_hello: None,
+            asked_again: false,
+            stalled: None,
         };
         // If a request has no answer otherwise, the datagrams that look like probes are its answer:
         // their sender may use any size at once. If it still has none, the round trips that were
@@ -88,6 +109,10 @@ impl<'a> QuicReading<'a> {
         if unanswered(bursts(&reading)) {
             reading.soonest = 0.0;
         }
+        reading.events = reading.noticed();
+        reading.facts = reading.quic_facts();
+        (reading.server_hello, reading.asked_again) = flow.server_hello();
+        reading.stalled = reading.stalled_chain();
         reading
     }
 
@@ -131,7 +156,7 @@ impl<'a> QuicReading<'a> {
     fn is_request(&self, datagram: &Datagram) -> bool {
         let kinds = datagram.kinds;
         let asks = kinds.short && datagram.bytes > MAX_ACK;
-        let ends = kinds.handshake && self.flow.datagrams.iter().any(|d| d.kinds.early);
+        let ends = kinds.handshake && self.has_early;
         let asks = asks && !ends && !self.is_probe(datagram);
         datagram.from == Side::Client && (kinds.early || asks)
     }
@@ -190,21 +215,28 @@ impl<'a> QuicReading<'a> {
         bursts
     }
 
+    /// All exchanges, and how many are left out.
     pub(super) fn exchanges(
         &self,
         lookup: Option<&NameLookup>,
         name: Option<&str>,
-    ) -> Vec<Exchange> {
+    ) -> (Vec<Exchange>, u64) {
         let Some(first) = self.datagrams.first().map(|(at, _)| *at) else {
-            return Vec::new();
+            return (Vec::new(), 0);
         };
         let zero = lookup.map_or(first, |lookup| lookup.began.min(first));
         let bursts = self.opened().unwrap_or_else(|| {
             let connected = self.connected();
             connected.map(|at| self.bursts(at)).unwrap_or_default()
         });
-        let mut all = Vec::new();
+        let mut all: Vec<Exchange> = Vec::new();
+        let mut room = MAX_EVENTS;
         for (n, burst) in bursts.iter().enumerate() {
+            let events = all.last().map_or(0, |last| last.timeline.iter().count());
+            room = room.saturating_sub(events);
+            if room == 0 {
+                break;
+            }
             let opens = n == 0;
             let from = if opens { zero } else { burst.began };
             let mut exchange = self.begun(from, !opens, lookup, name);
@@ -244,11 +276,12 @@ impl<'a> QuicReading<'a> {
             }
             all.push(exchange);
         }
+        let left_out = (bursts.len() - all.len()) as u64;
         // A connection that was only opened as a spare is not an exchange.
         if all.is_empty() && self.connected().is_none() {
             all.push(self.in_vain(zero, lookup, name));
         }
-        all
+        (all, left_out)
     }
 
     fn in_vain(&self, zero: u64, lookup: Option<&NameLookup>, name: Option<&str>) -> Exchange {
@@ -290,40 +323,10 @@ impl<'a> QuicReading<'a> {
             mark(first, Event::AttemptStarted { peer });
             mark(first, Event::HandshakeStarted);
         }
-        let mut left = None;
-        let sealed = self.flow.requests().is_none();
-        let connected = self.connected().filter(|_| sealed);
-        let control = connected.and_then(|at| self.control_until(at));
-        for (at, datagram) in &self.datagrams {
-            let bytes = datagram.bytes;
-            let event = match datagram.from {
-                // A probe of the path's MTU requests nothing.
-                Side::Client if self.is_probe(datagram) => continue,
-                Side::Client if datagram.kinds.short && bytes > MAX_ACK => {
-                    left = Some(*at);
-                    Event::Sent { bytes }
-                }
-                Side::Client => Event::Sent { bytes },
-                // Such a small datagram holds an acknowledgement, but no answer.
-                Side::Server
-                    if datagram.kinds.short
-                        && (bytes <= MAX_ACK
-                            || self.is_probe(datagram)
-                            || control.is_some_and(|end| *at <= end)) =>
-                {
-                    let Some(sent) = left.take().filter(|_| *at >= zero && *at <= end) else {
-                        continue;
-                    };
-                    let after = Duration::from_nanos(at.saturating_sub(sent));
-                    let again = None;
-                    mark(Some(*at), Event::Acknowledged { after, again });
-                    continue;
-                }
-                Side::Server => Event::Received { bytes },
-            };
-            if *at >= zero && *at <= end {
-                mark(Some(*at), event);
-            }
+        let first = self.events.partition_point(|(at, _)| *at < zero);
+        let within = self.events.iter().skip(first);
+        for (at, event) in within.take_while(|(at, _)| *at <= end) {
+            mark(Some(*at), event.clone());
         }
         if opens {
             mark(self.connected(), Event::HandshakeFinished);
@@ -338,10 +341,9 @@ impl<'a> QuicReading<'a> {
         name: Option<&str>,
     ) -> Exchange {
         let flow = self.flow;
-        let client = flow.client_hello();
-        let (server, asked_again) = flow.server_hello();
-        let resumed = server.as_ref().is_some_and(|s| s.psk.is_some());
-        let early = self.first(|d| d.kinds.early).is_some();
+        let (client, server) = (self.client_hello.as_ref(), self.server_hello.as_ref());
+        let resumed = server.is_some_and(|s| s.psk.is_some());
+        let early = self.has_early;
         let used = Strategy {
             http: Http::H3,
             security: Security::Tls13,
@@ -353,10 +355,9 @@ impl<'a> QuicReading<'a> {
             },
             reuse: reused,
             post_quantum: client
-                .as_ref()
                 .is_some_and(|c| c.key_shares.iter().any(|s| s.group.is_post_quantum())),
         };
-        let named = client.as_ref().and_then(|c| c.server_name.clone());
+        let named = client.and_then(|c| c.server_name.clone());
         let named = named.or_else(|| name.map(str::to_owned));
         let origin = Origin {
             scheme: Scheme::Https,
@@ -377,17 +378,17 @@ impl<'a> QuicReading<'a> {
             } else {
                 vec![self.attempt(zero)]
             },
-            extra_trips: u32::from(self.was_retried())
-                + u32::from(self.was_negotiated())
-                + u32::from(asked_again),
-            quic: Some(self.quic_facts()),
+            extra_trips: u32::from(self.facts.retry)
+                + u32::from(self.facts.version_negotiation)
+                + u32::from(self.asked_again),
+            quic: Some(self.facts.clone()),
             tls: Some(TlsFacts {
-                hello_retry: asked_again,
-                chain: self.stalled().map(|bytes| ChainFacts {
+                hello_retry: self.asked_again,
+                chain: self.stalled.map(|bytes| ChainFacts {
                     bytes_on_wire: bytes,
                     ..ChainFacts::default()
                 }),
-                ..tls_facts(client.as_ref(), server.as_ref())
+                ..tls_facts(client, server)
             }),
             ..Exchange::default()
         }
@@ -396,7 +397,7 @@ impl<'a> QuicReading<'a> {
     /// The approximate size of the server's certificates, if the server had to stop before it had
     /// sent all of them: until the client's address is validated, it may send three times what it
     /// has received. RFC 9000 §8.1.
-    fn stalled(&self) -> Option<u64> {
+    fn stalled_chain(&self) -> Option<u64> {
         let connected = self.connected().unwrap_or(u64::MAX);
         let answered = self.first(|d| d.from == Side::Server)?;
         let before = self.datagrams.iter().filter(|(at, _)| *at <= connected);

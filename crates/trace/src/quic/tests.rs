@@ -79,6 +79,6 @@ fn an_address_of_version_six_has_brackets_in_a_url() {
     let mut flow = flow(&[(0, Side::Client, false), (30, Side::Server, false)]);
     flow.server = "[2001:db8::7]:443".parse().unwrap();
     let vantage = flow.vantage();
-    let all = QuicReading::new(&flow, &vantage).exchanges(None, None);
+    let (all, _) = QuicReading::new(&flow, &vantage).exchanges(None, None);
     assert_eq!(all[0].url, "https://[2001:db8::7]/");
 }

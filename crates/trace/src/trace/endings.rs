@@ -1,8 +1,7 @@
 //! Decides when connections have ended, and what happens to them then.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use roundtrip_wire::key_log::KeyLog;
 use roundtrip_wire::passive::SealedReason;
 
 use super::{LOOK_WITHIN, MAX_IDLE, Trace, shared};
@@ -14,6 +13,7 @@ use crate::key::FlowKey;
 use crate::relations::ConnectionEnd;
 use crate::tcp::TcpFlow;
 use crate::tried::{SAME_STORY, Tried};
+use crate::vantage::Vantage;
 
 /// How long packets of a closed connection may still arrive, in nanoseconds.
 const LINGER: u64 = 5_000_000_000;
@@ -49,7 +49,7 @@ impl Trace {
         for (_, key) in ready {
             self.finish(key);
         }
-        if self.held <= self.options.memory {
+        if self.memory() <= self.options.memory {
             return;
         }
         let flows = self.flows.iter();
@@ -58,7 +58,7 @@ impl Trace {
             .collect();
         oldest.sort_unstable_by_key(|(last, number, _)| (*last, *number));
         for (.., key) in oldest {
-            if self.held <= self.options.memory / 4 * 3 {
+            if self.memory() <= self.options.memory / 4 * 3 {
                 return;
             }
             self.counts.given_up += 1;
@@ -74,14 +74,11 @@ impl Trace {
         let is_one_way = matches!(&flow.carried, Carried::Tcp(flow) if flow.is_one_way());
         self.counts.one_way += u64::from(is_one_way);
         let (number, first) = (flow.number, flow.first_sequence());
-        let tried = match &flow.carried {
-            Carried::Tcp(flow) if flow.is_opening() => {
-                self.opening.remove(&(key.interface, flow.began(), number));
-                Vec::new()
-            }
-            Carried::Tcp(flow) if flow.syn_ack.is_some() => self.tried_before(key, flow),
-            _ => Vec::new(),
-        };
+        if let Carried::Tcp(flow) = &flow.carried
+            && flow.is_opening()
+        {
+            self.opening.remove(&(key.interface, flow.began(), number));
+        }
         let (opened, sealed) = match &flow.carried {
             Carried::Tcp(flow) => {
                 let opened = flow.opened.as_ref();
@@ -94,28 +91,15 @@ impl Trace {
         };
         let waits = self.siblings(key).any(|other| other.number == number);
         self.twins.end(key, first);
-        let lookups = self.lookups.entry(shared(key.interface)).or_default();
-        let ends = self.ends.entry(shared(key.interface)).or_default();
         let mut conversation = match flow.carried {
-            Carried::Tcp(flow) => {
-                let is_only = self.openers.opened_one(flow.client.ip());
-                let flows = &self.flows;
-                let repeat = |end: &ConnectionEnd| {
-                    let is_crossed = end.crossed.is_some();
-                    is_crossed
-                        && flows
-                            .iter()
-                            .any(|(at, next)| next.repeats(*at, key, &flow, end))
-                };
-                let others = Others {
-                    tried: &tried,
-                    is_only,
-                    repeat: &repeat,
-                };
-                of_tcp(number, &flow, lookups, ends, &others)
+            Carried::Tcp(tcp) => self.conversation_of(number, key, &tcp, flow.vantage),
+            Carried::Quic(flow) => {
+                let lookups = self.lookups.entry(shared(key.interface)).or_default();
+                let ends = self.ends.entry(shared(key.interface)).or_default();
+                flow.conversation(number, lookups, ends)
             }
-            Carried::Quic(flow) => flow.conversation(number, lookups, ends),
         };
+        self.counts.left_out += conversation.left_out;
         if !waits {
             self.counts.opened += u64::from(opened);
             self.counts.misfits += u64::from(sealed == Some(SealedReason::WrongKeys));
@@ -125,6 +109,70 @@ impl Trace {
         }
         self.done
             .take(conversation, waits, self.options.far.as_ref());
+    }
+
+    /// Reports the exchanges of a connection that goes on, unless another interface sees it too.
+    pub(super) fn report(&mut self, key: FlowKey) {
+        let Some(mut flow) = self.flows.remove(&key) else {
+            return;
+        };
+        let number = flow.number;
+        let is_alone = self.siblings(key).all(|other| other.number != number);
+        if let Carried::Tcp(followed) = &mut flow.carried
+            && is_alone
+            && self.options.far.is_none()
+        {
+            let vantage = flow.vantage.take();
+            let mut conversation = self.conversation_of(number, key, followed, vantage);
+            let last = conversation.exchanges.last();
+            let ended = last.and_then(|last| {
+                let began = last.started?.duration_since(UNIX_EPOCH).ok()?;
+                u64::try_from((began + last.total()).as_nanos()).ok()
+            });
+            self.counts.left_out += conversation.left_out;
+            followed.report(ended);
+            flow.vantage = Some(conversation.vantage.clone());
+            if !self.options.steps {
+                conversation.steps = Vec::new();
+            }
+            self.done.take(conversation, false, None);
+            self.held = self.held.saturating_sub(flow.weight);
+            flow.weight = flow.weigh();
+            self.held += flow.weight;
+        }
+        self.flows.insert(key, flow);
+    }
+
+    /// What a connection carried that is not among the others.
+    fn conversation_of(
+        &mut self,
+        number: u64,
+        key: FlowKey,
+        flow: &TcpFlow,
+        vantage: Option<Vantage>,
+    ) -> Conversation {
+        let opens = flow.syn_ack.is_some() && flow.reported.is_none();
+        let tried = if opens {
+            self.tried_before(key, flow)
+        } else {
+            Vec::new()
+        };
+        let is_only = self.openers.opened_one(flow.client.ip());
+        let lookups = self.lookups.entry(shared(key.interface)).or_default();
+        let ends = self.ends.entry(shared(key.interface)).or_default();
+        let flows = &self.flows;
+        let repeat = |end: &ConnectionEnd| {
+            let is_crossed = end.crossed.is_some();
+            let mut flows = flows.iter();
+            is_crossed && flows.any(|(at, next)| next.repeats(*at, key, flow, end))
+        };
+        let others = Others {
+            vantage,
+            tried: &tried,
+            is_only,
+            repeat: &repeat,
+        };
+        of_tcp(number, flow, lookups, ends, others)
     }
 
     /// The addresses that the client of this connection tried before without success. They belong
@@ -170,7 +218,6 @@ impl Trace {
         }
         let mut done = self.done.drain();
         done.sort_by_key(|conversation| conversation.number);
-        self.counts.damaged_keys = self.keys.as_ref().map_or(0, KeyLog::damaged);
         (done, self.counts)
     }
 }

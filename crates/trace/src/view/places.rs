@@ -23,11 +23,13 @@ impl ClientView {
 
     /// The position up to which the client had read (or sent) at this time.
     pub(crate) fn read_at(&self, at: u64) -> u64 {
-        place_at(&self.read, at)
+        let [_, from] = self.from;
+        place_at(&self.read, at).unwrap_or(from)
     }
 
     pub(crate) fn sent_at(&self, at: u64) -> u64 {
-        place_at(&self.sent, at)
+        let [from, _] = self.from;
+        place_at(&self.sent, at).unwrap_or(from)
     }
 
     /// The rate at which the client's data had been delivered, and its smoothed round trip in
@@ -38,19 +40,21 @@ impl ClientView {
 
     /// When the byte before this place first left.
     pub(crate) fn left(&self, end: u64) -> Option<u64> {
-        at_of(&self.sent, end)
+        let [from, _] = self.from;
+        at_of(&self.sent, end).filter(|_| end > from || from == 0)
     }
 
     /// When the byte before this place could be read.
     pub(crate) fn readable(&self, end: u64) -> Option<u64> {
-        at_of(&self.read, end)
+        let [_, from] = self.from;
+        at_of(&self.read, end).filter(|_| end > from || from == 0)
     }
 }
 
-fn place_at(places: &[(u64, u64)], at: u64) -> u64 {
+fn place_at(places: &[(u64, u64)], at: u64) -> Option<u64> {
     let found = places.partition_point(|(_, when)| *when <= at);
     let last = found.checked_sub(1).and_then(|last| places.get(last));
-    last.map_or(0, |(place, _)| *place)
+    last.map(|(place, _)| *place)
 }
 
 fn at_of(places: &[(u64, u64)], end: u64) -> Option<u64> {

@@ -11,6 +11,7 @@ mod far;
 mod foreign;
 mod hostile;
 mod labels;
+mod many;
 mod packets;
 mod recorded;
 mod sealed;

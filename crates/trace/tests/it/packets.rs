@@ -54,8 +54,16 @@ pub(crate) struct Segment<'a> {
 
 impl Drawn {
     pub(crate) fn new() -> Self {
+        Self::within(Options::default().memory)
+    }
+
+    /// A capture that is read within so many bytes of memory.
+    pub(crate) fn within(memory: usize) -> Self {
         Self {
-            trace: Trace::new(Options::default()),
+            trace: Trace::new(Options {
+                memory,
+                ..Options::default()
+            }),
             keeps: usize::MAX,
             interface: 0,
             ids: [0; 2],

@@ -89,6 +89,12 @@ impl QuicReader {
         self.version
     }
 
+    /// Roughly the bytes that it holds.
+    pub fn held(&self) -> usize {
+        let ids = self.client_ids.capacity() + self.server_ids.capacity();
+        self.hello.held() + ids * size_of::<ConnectionId>()
+    }
+
     /// Takes a datagram of a side, and passes its packets on. Version Negotiation, Retry and
     /// packets of other versions are left out: [`Packets`] has them.
     pub fn push(

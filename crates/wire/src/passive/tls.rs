@@ -103,6 +103,14 @@ impl TlsReader {
         self.parties.client_random.as_ref()
     }
 
+    /// Roughly the bytes that it holds.
+    pub fn held(&self) -> usize {
+        let halves = [&self.client, &self.server].into_iter();
+        let halves =
+            halves.map(|half| half.framing.held() + half.hello.capacity() + half.opened.capacity());
+        halves.sum()
+    }
+
     /// Takes the next bytes of a side, and passes on the records that they complete.
     pub fn push(
         &mut self,

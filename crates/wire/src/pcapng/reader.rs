@@ -18,6 +18,8 @@ use crate::cursor::Cursor;
 use crate::{Error, Result};
 
 const WHAT: &str = "the pcapng capture";
+/// The number of interfaces of a section that are read.
+const MAX_INTERFACES: usize = 1 << 16;
 
 /// The blocks in order; an error is the last item.
 #[derive(Debug, Clone)]
@@ -153,6 +155,12 @@ impl Parser {
             }
             _ => {}
         })?;
+        if self.interfaces.len() >= MAX_INTERFACES {
+            return Err(Error::TooLarge {
+                what: "the interfaces of a pcapng section",
+                limit: MAX_INTERFACES,
+            });
+        }
         self.interfaces.push(InterfaceTraits {
             link: interface.link,
             snap_length: interface.snap_length,

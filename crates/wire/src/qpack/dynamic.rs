@@ -78,6 +78,11 @@ impl DynamicTable {
         self.size = 0;
     }
 
+    /// Roughly the bytes that it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.size + self.entries.capacity() * size_of::<Line>()
+    }
+
     fn evict(&mut self) {
         while self.size > self.capacity
             && let Some(oldest) = self.entries.pop_back()
@@ -96,20 +101,31 @@ impl QpackTable {
     /// Takes the next bytes of the encoder's stream, after its type. False if they are invalid.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         self.held.extend_from_slice(bytes);
-        let held = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.held);
         let mut cursor = Cursor::new(WHAT, &held);
         while !cursor.is_empty() {
             let start = cursor.position();
             match self.instruct(&mut cursor) {
                 Ok(()) => {}
                 Err(Error::CutShort { .. }) if held.len() - start <= MAX_CAPACITY => {
-                    self.held = held.get(start..).unwrap_or_default().to_vec();
+                    held.drain(..start);
+                    self.held = held;
                     return true;
                 }
                 Err(_) => return false,
             }
         }
         true
+    }
+
+    /// Roughly the bytes that it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.table.held() + self.held.capacity()
+    }
+
+    /// How many entries it has received so far.
+    pub(crate) fn inserted(&self) -> u64 {
+        self.table.inserted
     }
 
     /// The table's capacity in bytes, as the encoder set it.

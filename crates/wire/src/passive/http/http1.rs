@@ -71,6 +71,12 @@ impl Http1Reader {
         Self::default()
     }
 
+    /// Roughly the bytes that it holds.
+    pub fn held(&self) -> usize {
+        let waiting = self.waiting.capacity() * size_of::<AwaitedResponse>();
+        self.client.held.capacity() + self.server.held.capacity() + waiting
+    }
+
     /// Takes the next bytes of a side, which came from these positions.
     pub fn push(
         &mut self,

@@ -23,6 +23,8 @@ const MAX_BLOCK: usize = 1 << 20;
 const USUAL_FRAME: usize = 1 << 14;
 /// The number of streams that are remembered; the oldest are forgotten.
 const MAX_STREAMS: usize = 4096;
+/// The approximate memory of a stream and its windows, in bytes.
+const PER_STREAM: usize = 128;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -180,6 +182,11 @@ impl Http2Reader {
             return;
         }
         self.lose(side, at, &mut each);
+    }
+
+    /// Roughly the bytes that it holds.
+    pub fn held(&self) -> usize {
+        self.client.held() + self.server.held() + self.streams.len() * PER_STREAM
     }
 
     fn half(&mut self, side: Side) -> &mut Http2Half {
@@ -445,6 +452,14 @@ impl Http2Reader {
 }
 
 impl Http2Half {
+    fn held(&self) -> usize {
+        let block = self
+            .block
+            .as_ref()
+            .map_or(0, |block| block.bytes.capacity());
+        self.held.capacity() + block + self.decoder.held()
+    }
+
     /// The number of bytes that must be collected before anything can be reported.
     fn wanted(&self, side: Side) -> usize {
         if matches!(self.state, Http2State::Start) && side == Side::Client {

@@ -19,6 +19,8 @@ use crate::quic::{Frame, Frames, Side};
 const MAX_STREAMS: usize = 4096;
 /// Heads that wait for their tables. RFC 9204 §2.1.2: clients allow about a hundred.
 const MAX_WAITING: usize = 1024;
+/// The approximate memory of a stream in bytes, beside what its content holds.
+const PER_STREAM: usize = size_of::<Http3Stream>() + 64;
 
 /// A connection, seen from outside.
 #[derive(Default)]
@@ -26,6 +28,8 @@ pub struct Http3Reader {
     streams: BTreeMap<u64, Http3Stream>,
     client: SideState,
     server: SideState,
+    /// The memory of what all streams hold, in bytes.
+    held: usize,
 }
 
 #[derive(Default)]
@@ -51,6 +55,8 @@ struct SideState {
     /// The capacity that its settings allow the peer's encoder.
     max_capacity: Option<u64>,
     waiting: Vec<BlockedSection>,
+    /// The memory of the sections that wait, in bytes.
+    held: usize,
 }
 
 struct BlockedSection {
@@ -62,6 +68,13 @@ struct BlockedSection {
 impl Http3Reader {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Roughly the bytes that it holds.
+    pub fn held(&self) -> usize {
+        let sides = [&self.client, &self.server];
+        let sides = sides.map(|side| side.table.held() + side.held);
+        self.streams.len() * PER_STREAM + self.held + sides.iter().sum::<usize>()
     }
 
     /// Takes the frames of a packet.
@@ -110,10 +123,12 @@ impl Http3Reader {
             // Unidirectional streams last as long as the connection.
             let oldest = self.streams.keys().find(|known| is_of_request(**known));
             let oldest = oldest.or(self.streams.keys().next_back()).copied();
-            oldest.and_then(|oldest| self.streams.remove(&oldest));
+            let oldest = oldest.and_then(|oldest| self.streams.remove(&oldest));
+            self.held -= oldest.map_or(0, |oldest| oldest.held());
         }
         let stream = self.streams.entry(id).or_default();
         let direction = stream.direction(side);
+        let before = direction.held();
         let is_unidirectional = id & 2 != 0;
         let mut all = Vec::new();
         let StreamDirection { assembly, half, .. } = direction;
@@ -125,6 +140,7 @@ impl Http3Reader {
         });
         let is_over = assembly.is_over() && !direction.ended;
         direction.ended |= is_over;
+        self.held = self.held + direction.held() - before;
         for read in all {
             self.take(side, id, read, each);
         }
@@ -132,6 +148,7 @@ impl Http3Reader {
             // The table entries that its head still waits for were lost, but the peer had them.
             let mut waiting = std::mem::take(&mut self.side(side).waiting);
             for waiting in waiting.extract_if(.., |waiting| waiting.stream == id) {
+                self.side(side).held -= waiting.section.capacity();
                 self.read_section(side, waiting, false, each);
             }
             self.side(side).waiting = waiting;
@@ -141,8 +158,10 @@ impl Http3Reader {
                 && stream.server.ended
             {
                 // Any later data is a repetition.
+                let before = stream.held();
                 stream.client.half = Http3Half::default();
                 stream.server.half = Http3Half::default();
+                self.held = self.held + stream.held() - before;
             }
         }
     }
@@ -175,7 +194,13 @@ impl Http3Reader {
                 each(HttpEvent::new(side, None, at, what));
             }
             Http3Item::Encoder { bytes, at } => {
-                self.side(side).table.push(&bytes);
+                let table = &mut self.side(side).table;
+                let before = table.inserted();
+                table.push(&bytes);
+                if table.inserted() == before {
+                    return;
+                }
+                self.side(side).held = 0;
                 for mut waiting in std::mem::take(&mut self.side(side).waiting) {
                     waiting.at.end = waiting.at.end.max(at.end);
                     self.read_section(side, waiting, true, each);
@@ -204,6 +229,7 @@ impl Http3Reader {
                 self.read_head(side, head.stream, length, &lines, head.at, each);
             }
             Err(SectionProblem::Early) if known.waiting.len() < MAX_WAITING => {
+                known.held += head.section.capacity();
                 known.waiting.push(head);
             }
             Err(_) => each(HttpEvent::new(side, head.stream, head.at, HttpFact::Lost)),
@@ -249,7 +275,17 @@ fn is_of_request(id: u64) -> bool {
     id.is_multiple_of(4)
 }
 
+impl StreamDirection {
+    fn held(&self) -> usize {
+        self.assembly.held() + self.half.held()
+    }
+}
+
 impl Http3Stream {
+    fn held(&self) -> usize {
+        self.client.held() + self.server.held()
+    }
+
     fn direction(&mut self, side: Side) -> &mut StreamDirection {
         match side {
             Side::Client => &mut self.client,

@@ -6,12 +6,15 @@ use std::ops::Range;
 /// The largest number of bytes that wait for earlier ones. Beyond it, the missing bytes are
 /// considered lost.
 const MAX_HELD: usize = 1 << 20;
+/// The approximate memory of a piece that waits, in bytes, beside its data.
+const PER_PIECE: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     next: u64,
     /// Bytes and the position that they came from, by offset.
     held: BTreeMap<u64, (Vec<u8>, u64)>,
+    /// The memory of what waits, in bytes.
     size: usize,
     /// Where the stream ends.
     end: Option<u64>,
@@ -51,14 +54,19 @@ impl Assembly {
             .is_none_or(|(old, _)| old.len() < data.len())
         {
             let old = self.held.insert(offset, (data.to_vec(), place));
-            self.size += data.len();
-            self.size -= old.map_or(0, |(old, _)| old.len());
+            self.size += PER_PIECE + data.len();
+            self.size -= old.map_or(0, |(old, _)| PER_PIECE + old.len());
         }
         self.release(each);
         while self.size > MAX_HELD {
             self.pass_over(each);
             self.release(each);
         }
+    }
+
+    /// Roughly the memory of what waits, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.size
     }
 
     /// Whether everything has been delivered.
@@ -75,7 +83,7 @@ impl Assembly {
     fn release(&mut self, each: &mut dyn FnMut(Ordered<'_>)) {
         while let Some(first) = self.held.first_entry().filter(|e| *e.key() <= self.next) {
             let (offset, (bytes, place)) = first.remove_entry();
-            self.size -= bytes.len();
+            self.size -= PER_PIECE + bytes.len();
             let behind = usize::try_from(self.next - offset).unwrap_or(usize::MAX);
             if let Some(rest) = bytes.get(behind..).filter(|rest| !rest.is_empty()) {
                 self.deliver(rest, place, each);
@@ -136,6 +144,15 @@ mod tests {
         );
         // Data that waited was captured before, but could be read only when the rest had come.
         assert_eq!(places, [2..2, 1..2, 4..4, 9..9, 0..9]);
+    }
+
+    #[test]
+    fn pieces_without_bytes_take_memory_as_well() {
+        let mut assembly = Assembly::default();
+        for number in 1..100_000_u64 {
+            assembly.push(number * 10, b"", false, 0, &mut |_| {});
+            assert!(assembly.held.len() <= MAX_HELD / PER_PIECE);
+        }
     }
 
     #[test]

@@ -40,6 +40,11 @@ pub(super) enum FramedRecord<'a> {
 }
 
 impl RecordAssembly {
+    /// The bytes that it holds of a record.
+    pub(super) fn held(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     pub(super) fn push(&mut self, bytes: &[u8], found: &mut dyn FnMut(FramedRecord<'_>)) {
         let mut bytes = bytes;
         if let Some((head, from, left)) = &mut self.cut {

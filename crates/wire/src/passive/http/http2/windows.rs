@@ -22,7 +22,7 @@ pub(super) struct Windows {
 struct Allowance {
     connection: i64,
     initial: i64,
-    /// For each stream, the rest of its window.
+    /// For each stream, what it has beyond the initial window.
     streams: BTreeMap<u64, i64>,
 }
 
@@ -51,13 +51,7 @@ impl Windows {
 
     /// The settings of a side change what the peer may send on each stream.
     pub(super) fn set_initial(&mut self, side: Side, window: u64) {
-        let given = self.given_by(side);
-        let window = window.cast_signed();
-        let more = window.saturating_sub(given.initial);
-        given.initial = window;
-        for left in given.streams.values_mut() {
-            *left = left.saturating_add(more);
-        }
+        self.given_by(side).initial = window.cast_signed();
     }
 
     pub(super) fn allow(&mut self, side: Side, stream: u64, more: u64) {
@@ -84,9 +78,10 @@ impl Windows {
         let length = (length as u64).cast_signed();
         spent.connection = spent.connection.saturating_sub(length);
         let of_connection = spent.connection <= 0;
+        let initial = spent.initial;
         let left = spent.stream(stream);
         *left = left.saturating_sub(length);
-        let of_stream = *left <= 0;
+        let of_stream = initial.saturating_add(*left) <= 0;
         if is_last {
             spent.streams.remove(&stream);
         }
@@ -109,6 +104,6 @@ impl Allowance {
         if self.streams.len() >= MAX_STREAMS && !self.streams.contains_key(&stream) {
             self.streams.pop_first();
         }
-        self.streams.entry(stream).or_insert(self.initial)
+        self.streams.entry(stream).or_default()
     }
 }

@@ -54,6 +54,11 @@ enum Http3State {
 }
 
 impl Http3Half {
+    /// The bytes that it holds of a frame.
+    pub(super) fn held(&self) -> usize {
+        self.held.capacity()
+    }
+
     pub(super) fn push(
         &mut self,
         is_unidirectional: bool,
