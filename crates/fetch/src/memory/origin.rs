@@ -212,9 +212,9 @@ impl Memory {
         (after == before || self.write(directory, &state_name(&name), &[&after])).then_some(result)
     }
 
-    /// Takes at most `tcp` sessions for TCP and `quic` for QUIC, with the latter also a token, in one
-    /// change. No other process will use them: what cannot be removed from the
-    /// file is not used.
+    /// Takes at most `tcp` sessions for TCP and `quic` for QUIC, with the latter also a token, in
+    /// one change. No other process will use them: what cannot be removed from the file is not
+    /// used.
     pub fn take(&self, origin: &Authority, now: Stamp, tcp: usize, quic: usize) -> Taken {
         // Most origins have nothing to take, so they need no lock.
         let state = self.origin(origin, now);

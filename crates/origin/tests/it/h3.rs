@@ -348,5 +348,5 @@ async fn a_stopped_origin_frees_its_ports(engine: QuicEngine) {
             return;
         }
     }
-    panic!("a stopped origin keeps its ports");
+    unreachable!("a stopped origin keeps its ports");
 }

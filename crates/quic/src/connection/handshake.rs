@@ -17,7 +17,8 @@ use crate::space::Space;
 
 /// RFC 9000 §18.2.
 const MAX_ACK_DELAY_EXPONENT: u64 = 20;
-/// The longest token of a Retry in bytes: each Initial packet carries it beside a part of the hello.
+/// The longest token of a Retry in bytes: each Initial packet carries it beside a part of the
+/// hello.
 const MAX_TOKEN: usize = 1000;
 
 #[derive(Debug)]
