@@ -109,9 +109,13 @@ fn a_backend_that_accepts_no_connection_in_time_is_a_504() {
     });
     let said = get(&mut RawClient::to(scene.gate().addresses().http[0]), "/");
     assert!(said.whole(504).body.contains("Reason: unreachable\n"));
-    let (_, metrics) = scene.admin("/metrics");
     let row = "requests_total{protocol=\"h1\",status=\"5xx\",outcome=\"timed_out\"} 1";
-    assert!(metrics.contains(row), "{metrics}");
+    // It is counted after the answer has been sent.
+    let is_counted = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        scene.admin("/metrics").1.contains(row)
+    });
+    assert!(is_counted, "{}", scene.admin("/metrics").1);
 }
 
 #[test]
