@@ -332,10 +332,10 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             held,
         };
         let Some(rest) = rest.filter(|_| lost.is_none()) else {
-            let download = download.run(Some((writer.body, writer.to)));
+            let got = download.run(Some((writer.body, writer.to))).await;
             return match lost {
-                None => download.await,
-                Some(lost) => reason(lost, download).await,
+                None => got,
+                Some(lost) => reason(lost, got),
             };
         };
         let may_repeat = upstream.protocol() == UpstreamProtocol::H2 || self.asked.idempotent;
@@ -382,7 +382,7 @@ async fn both<S: Sessions, B: Source, W: AsyncWrite + Unpin>(
     // Gate waits for the backend from now on.
     upload.writer.deadlines.down.restart();
     if let Some(lost) = lost {
-        return reason(lost, download).await;
+        return reason(lost, download.await);
     }
     tokio::select! {
         biased;
@@ -392,11 +392,11 @@ async fn both<S: Sessions, B: Source, W: AsyncWrite + Unpin>(
 }
 
 /// The backend accepts no more of the request, and may have sent the reason. RFC 9112 §9.5.
-async fn reason(
+fn reason(
     lost: ExchangeError,
-    download: impl Future<Output = Result<DownloadOutcome, ExchangeError>>,
+    got: Result<DownloadOutcome, ExchangeError>,
 ) -> Result<DownloadOutcome, ExchangeError> {
-    match download.await {
+    match got {
         Err(ExchangeError::Backend { .. }) => Err(lost),
         got => got.map(|got| got.after_upload(false)),
     }

@@ -67,8 +67,8 @@ fn a_connection_at_rest_takes_little() {
         let each = resident_at_rest().saturating_sub(before) / CLIENTS as u64;
         println!("measured: {name}: {each} bytes for each connection at rest");
         let most = match kind {
-            Kind::Clear => 20 << 10,
-            Kind::Secure => 28 << 10,
+            Kind::Clear => 16 << 10,
+            Kind::Secure => 24 << 10,
             Kind::H2 => 14 << 10,
             Kind::H3 => 64 << 10,
         };
