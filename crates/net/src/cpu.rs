@@ -28,12 +28,13 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
 /// The scheduler's account of the calling thread.
 pub const THIS_THREAD: &str = "/proc/thread-self/schedstat";
 
-/// How long a thread has been ready to run without running, by its `schedstat`; `None` if the
+/// How long a thread has run, and how long it has been ready to run without running; `None` if the
 /// kernel keeps no such account.
-pub fn waited_to_run(schedstat: impl AsRef<Path>) -> Option<Duration> {
-    let text = fs::read_to_string(schedstat).ok()?;
-    let nanoseconds = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Duration::from_nanos(nanoseconds))
+pub fn schedstat(file: impl AsRef<Path>) -> Option<(Duration, Duration)> {
+    let text = fs::read_to_string(file).ok()?;
+    let mut fields = text.split_ascii_whitespace().map(str::parse);
+    let mut next = || fields.next()?.ok().map(Duration::from_nanos);
+    Some((next()?, next()?))
 }
 
 /// The processor time that the calling thread has used so far.

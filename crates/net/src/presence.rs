@@ -95,7 +95,7 @@ impl RunDelay {
     pub(crate) fn now() -> Self {
         Self {
             thread: std::thread::current().id(),
-            waited: cpu::waited_to_run(cpu::THIS_THREAD),
+            waited: cpu::schedstat(cpu::THIS_THREAD).map(|(_, waited)| waited),
         }
     }
 

@@ -17,7 +17,7 @@ impl RunDelays {
         let threads = fs::read_dir("/proc/self/task").into_iter().flatten();
         let delays = threads.filter_map(|thread| {
             let thread = thread.ok()?;
-            let waited = cpu::waited_to_run(thread.path().join("schedstat"))?;
+            let (_, waited) = cpu::schedstat(thread.path().join("schedstat"))?;
             Some((thread.file_name().to_string_lossy().into_owned(), waited))
         });
         Self(delays.collect())
@@ -36,7 +36,7 @@ impl RunDelays {
 
 /// How long this thread has waited for a processor.
 pub(super) fn of_this_thread() -> Duration {
-    cpu::waited_to_run(cpu::THIS_THREAD).unwrap_or_default()
+    cpu::schedstat(cpu::THIS_THREAD).map_or(Duration::ZERO, |(_, waited)| waited)
 }
 
 /// The largest lateness with which the relay released a packet.

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use roundtrip_net::cpu::schedstat;
+
 /// The largest number of processes that are counted; more than any server here starts.
 const MAX_PROCESSES: usize = 256;
 /// The state of a socket that listens, in `/proc/net/tcp`.
@@ -18,7 +20,7 @@ pub(super) fn cpu(process: u32) -> Option<Duration> {
     while let Some(process) = family.get(next).copied().filter(|_| next < MAX_PROCESSES) {
         next += 1;
         for task in tasks(process) {
-            used += on_processor(&task).unwrap_or_default();
+            used += schedstat(task.join("schedstat")).map_or(Duration::ZERO, |(ran, _)| ran);
             let children = fs::read_to_string(task.join("children")).unwrap_or_default();
             family.extend(
                 children
@@ -36,13 +38,6 @@ fn tasks(process: u32) -> Vec<PathBuf> {
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .collect()
-}
-
-/// The first figure of `schedstat`, in nanoseconds.
-fn on_processor(task: &std::path::Path) -> Option<Duration> {
-    let text = fs::read_to_string(task.join("schedstat")).ok()?;
-    let nanoseconds = text.split_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanoseconds))
 }
 
 /// Whether a process listens on this TCP port in the network of `process`.

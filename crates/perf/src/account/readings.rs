@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use roundtrip_net::cpu::ThreadCpu;
+use roundtrip_net::cpu::{self, ThreadCpu};
 
 use super::{Core, Usage};
 
@@ -130,21 +130,13 @@ fn ksoftirqd(core: usize) -> Option<Duration> {
         .collect()
     });
     let (_, id) = known.iter().find(|(of, _)| *of == core)?;
-    let (ran, _) = schedstat(&format!("/proc/{id}/schedstat"))?;
+    let (ran, _) = cpu::schedstat(format!("/proc/{id}/schedstat"))?;
     Some(ran)
-}
-
-/// How long a thread ran, and how long it was runnable without running.
-fn schedstat(file: &str) -> Option<(Duration, Duration)> {
-    let text = fs::read_to_string(file).ok()?;
-    let mut fields = text.split_ascii_whitespace().map(str::parse);
-    let mut next = || fields.next()?.ok().map(Duration::from_nanos);
-    Some((next()?, next()?))
 }
 
 /// How long the calling thread has been runnable without running, so far.
 fn waited() -> Option<Duration> {
-    Some(schedstat("/proc/thread-self/schedstat")?.1)
+    Some(cpu::schedstat(cpu::THIS_THREAD)?.1)
 }
 
 /// Whether this kernel counts interrupts separately from threads. A thread that never sleeps causes
