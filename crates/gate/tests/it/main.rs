@@ -25,6 +25,8 @@ mod skip;
 mod smuggling;
 #[path = "../../../../tests/tls_client.rs"]
 mod tls_client;
+#[path = "../../../../tests/unanswered.rs"]
+mod unanswered;
 
 use std::time::{Duration, Instant};
 

@@ -1,15 +1,14 @@
 //! Backends that are killed, slow, or silent: what the client gets, and that gate recovers when
 //! they do.
 
-use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use roundtrip_gate::config::{Config, Span};
-use socket2::{Domain, Socket, Type};
 
 use crate::exchanges::backend::{Backend, echo};
 use crate::exchanges::raw_client::{Answer, RawClient, path};
 use crate::lifecycle::scene::{PATIENCE, Scene};
+use crate::unanswered::Unanswered;
 
 /// Makes the route public.
 fn open(config: &mut Config) {
@@ -84,25 +83,10 @@ fn moody_scene() -> Scene {
     })
 }
 
-/// A port that answers no SYN, because the queue of its connections is full. It does so as long as
-/// the first two values exist.
-fn unanswered() -> (Socket, Vec<TcpStream>, SocketAddr) {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    socket.bind(&any.into()).unwrap();
-    socket.listen(0).unwrap();
-    let at = socket.local_addr().unwrap().as_socket().unwrap();
-    let queued =
-        (0..10).map_while(|_| TcpStream::connect_timeout(&at, Duration::from_millis(200)).ok());
-    let queued: Vec<TcpStream> = queued.collect();
-    assert!(queued.len() < 10);
-    (socket, queued, at)
-}
-
 #[test]
 fn a_backend_that_accepts_no_connection_in_time_is_a_504() {
-    let (_socket, _queued, at) = unanswered();
-    let scene = Scene::tuned(at, "", |config| {
+    let backend = Unanswered::new();
+    let scene = Scene::tuned(backend.address, "", |config| {
         open(config);
         let upstream = config.upstream.get_mut("backend").unwrap();
         upstream.connect = Span::seconds(1);

@@ -1,15 +1,19 @@
 //! Upstreams in front of servers that are healthy, failing, slow or gone.
 
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::time::Duration;
 
-use socket2::{Domain, Socket, Type};
 use tokio::task::spawn_local;
 
 use super::scene::{ANY, Behaviour, Scripted, ask, exchange, group, run, until, upstream};
 use crate::config::{HealthCheck, Span};
 use crate::forward::upstream::{Fate, LeaseNeeds, Upstream, UpstreamError};
+
+#[path = "../../../../../../tests/unanswered.rs"]
+mod unanswered;
+
+use unanswered::Unanswered;
 
 const SHORT: Span = Span(Duration::from_millis(40));
 
@@ -170,20 +174,12 @@ fn servers_that_cannot_be_reached_are_left_alone() {
     });
 }
 
-/// Such a server answers no SYN: its packets are lost, or the queue of its connections is full.
 #[test]
 fn a_server_that_does_not_answer_leaves_time_for_another() {
     run(async || {
-        let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        full.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())
-            .unwrap();
-        full.listen(0).unwrap();
-        let address = full.local_addr().unwrap().as_socket().unwrap();
-        let connect = || TcpStream::connect_timeout(&address, SHORT.0 * 5);
-        let queued: Vec<_> = (0..10).map_while(|_| connect().ok()).collect();
-        assert!(queued.len() < 10);
+        let silent = Unanswered::new();
         let server = Scripted::start(Behaviour::Well).await;
-        let both = [format!("http://{address}"), server.url()];
+        let both = [format!("http://{}", silent.address), server.url()];
         let alone = upstream(&both[..1], |config| config.connect = SHORT);
         let trouble = alone.lease(ANY).await.unwrap_err();
         assert!(matches!(trouble, UpstreamError::Silent { .. }), "{trouble}");

@@ -24,11 +24,7 @@ fn a_full_connection_is_joined_by_another() {
         let upstream = over_h2(address, |config| {
             config.idle_time = Span(Duration::from_secs(2));
         });
-        // The server states its limit before it answers.
-        let mut first = upstream.lease(ANY).await.unwrap();
-        send(&mut first, "/a", LENGTH).await;
-        receive(&mut first).await;
-        first.finish(Fate::Kept);
+        exchange(&upstream).await;
         let mut held = Vec::new();
         for _ in 0..5 {
             let mut link = upstream.lease(ANY).await.unwrap();
@@ -40,11 +36,7 @@ fn a_full_connection_is_joined_by_another() {
         // A place that becomes free is used again.
         held.truncate(1);
         until(|| server.resets.borrow().len() == 4).await;
-        let mut next = upstream.lease(ANY).await.unwrap();
-        assert!(next.is_reused());
-        send(&mut next, "/a", LENGTH).await;
-        receive(&mut next).await;
-        next.finish(Fate::Kept);
+        assert!(exchange(&upstream).await);
         assert_eq!(server.connections.get(), 3);
         // Connections without streams are idle.
         spawn_maintenance(&upstream);
@@ -66,11 +58,7 @@ fn clients_get_streams_in_turn() {
             client: Some([192, 0, 2, client].into()),
             ..ANY
         };
-        // The server states its limit before it answers.
-        let mut first = upstream.lease(ANY).await.unwrap();
-        send(&mut first, "/a", LENGTH).await;
-        receive(&mut first).await;
-        first.finish(Fate::Kept);
+        exchange(&upstream).await;
         let held = upstream.lease(by(1)).await.unwrap();
         server.stop();
         let order: Rc<RefCell<Vec<u8>>> = Rc::default();
@@ -90,6 +78,17 @@ fn clients_get_streams_in_turn() {
         }
         assert_eq!(*order.borrow(), [1, 1, 2, 1, 1]);
     });
+}
+
+/// Sends a request, and returns whether its connection was used before. The server states its limit
+/// before it answers.
+async fn exchange(upstream: &Upstream) -> bool {
+    let mut link = upstream.lease(ANY).await.unwrap();
+    let is_reused = link.is_reused();
+    send(&mut link, "/a", LENGTH).await;
+    receive(&mut link).await;
+    link.finish(Fate::Kept);
+    is_reused
 }
 
 fn spawn_maintenance(upstream: &Rc<Upstream>) {
