@@ -2,18 +2,42 @@
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::sync::OnceLock;
 
 use tokio::io::AsyncReadExt;
 
 use super::*;
 use crate::SystemClock;
 
-fn pair() -> (Socket, TcpStream, Recorder) {
+fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (theirs, _) = listener.accept().unwrap();
-    ours.set_nonblocking(true).unwrap();
     sys::set_receive_stamps(&ours).unwrap();
+    (ours, theirs)
+}
+
+/// Waits until the kernel stamps what arrives: it begins some time after a socket asks for that,
+/// and stops after the last such socket is closed. This one stays open.
+fn await_stamps() {
+    static STAMPED: OnceLock<(TcpStream, TcpStream)> = OnceLock::new();
+    STAMPED.get_or_init(|| {
+        let (ours, mut theirs) = connection();
+        let mut is_stamped = || {
+            theirs.write_all(&[7]).unwrap();
+            sys::receive(&ours, &mut [0], false).is_ok_and(|(_, stamp)| stamp.is_some())
+        };
+        while !is_stamped() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        (ours, theirs)
+    });
+}
+
+fn pair() -> (Socket, TcpStream, Recorder) {
+    await_stamps();
+    let (ours, theirs) = connection();
+    ours.set_nonblocking(true).unwrap();
     let recorder = Recorder::new(Arc::new(SystemClock::start()));
     let facts = FastOpenFacts::default();
     let throttling = Throttling::watch();
