@@ -28,14 +28,14 @@ impl TraceContext {
         })
     }
 
-    /// The value of `traceparent`.
-    pub fn to_field(self) -> String {
-        let mut field = String::with_capacity("00--".len() + 2 * (16 + 8) + "-00".len());
-        field.push_str("00-");
-        push_hex(&mut field, &self.trace_id);
-        field.push('-');
-        push_hex(&mut field, &self.span_id);
-        field.push_str(if self.sampled { "-01" } else { "-00" });
+    /// The value of `traceparent`. Gate writes one for each request, so this does not allocate.
+    pub fn to_field(self) -> [u8; 55] {
+        let mut field = *b"00-00000000000000000000000000000000-0000000000000000-00";
+        let [_, _, _, ids @ .., _, _, flags] = &mut field;
+        let (trace_id, span_id) = ids.split_at_mut(2 * 16);
+        write_hex(trace_id, &self.trace_id);
+        write_hex(&mut span_id[1..], &self.span_id);
+        *flags += u8::from(self.sampled);
         field
     }
 
@@ -58,11 +58,13 @@ impl TraceContext {
     }
 }
 
-/// gate writes ids for each request, and `format!` would allocate for each byte.
-fn push_hex(text: &mut String, bytes: &[u8]) {
-    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or('0');
-    for byte in bytes {
-        text.extend([digit(byte >> 4), digit(byte & 15)]);
+fn write_hex(digits: &mut [u8], bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[
+            DIGITS[usize::from(byte >> 4)],
+            DIGITS[usize::from(byte & 15)],
+        ]);
     }
 }
 
@@ -87,10 +89,10 @@ mod tests {
     #[test]
     fn the_standard_s_example_is_read_and_written() {
         let context = TraceContext::parse(EXAMPLE).unwrap();
-        assert!(context.sampled && context.to_field() == EXAMPLE);
+        assert!(context.sampled && context.to_field() == EXAMPLE.as_bytes());
         let unsampled = EXAMPLE.replace("-01", "-00");
         let context = TraceContext::parse(&unsampled).unwrap();
-        assert!(!context.sampled && context.to_field() == unsampled);
+        assert!(!context.sampled && context.to_field() == unsampled.as_bytes());
         let later = EXAMPLE.replace("00-4b", "cc-4b") + "-what-comes";
         assert_eq!(TraceContext::parse(&later), TraceContext::parse(EXAMPLE));
     }

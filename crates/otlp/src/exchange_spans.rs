@@ -38,13 +38,16 @@ pub fn exchange_spans(run: TracedRun, exchanges: &[Exchange]) -> Vec<Span> {
         trace_id: run.context.trace_id,
         span_id: run.context.span_id,
         parent: run.parent,
-        name: run.name,
+        name: run.name.into(),
         kind: SpanKind::Internal,
         start: starts.min().unwrap_or(now),
         end: ends.chain([now]).max().unwrap_or(now),
         attributes: run.attributes,
         events: Vec::new(),
-        error: failure.map(|failure| failure.message.clone()).or(run.error),
+        error: failure
+            .map(|failure| failure.message.clone())
+            .or(run.error)
+            .map(Into::into),
     };
     let mut spans = vec![whole];
     for exchange in exchanges {
@@ -70,14 +73,16 @@ fn client_span(exchange: &Exchange, context: TraceContext, parent: [u8; 8]) -> S
                 "roundtrip.finding.round_trips",
                 i64::from(finding.round_trips),
             ),
-            Attribute::new("roundtrip.finding.evidence", finding.evidence.as_str()),
+            Attribute::new("roundtrip.finding.evidence", finding.evidence.clone()),
         ],
     });
     Span {
         trace_id: context.trace_id,
         span_id: context.span_id,
         parent: Some(parent),
-        name: if method.is_empty() { "HTTP" } else { method }.to_owned(),
+        name: if method.is_empty() { "HTTP" } else { method }
+            .to_owned()
+            .into(),
         kind: SpanKind::Client,
         start: start(exchange),
         end,
@@ -86,13 +91,13 @@ fn client_span(exchange: &Exchange, context: TraceContext, parent: [u8; 8]) -> S
         error: exchange
             .failure
             .as_ref()
-            .map(|failure| failure.message.clone()),
+            .map(|failure| failure.message.clone().into()),
     }
 }
 
 fn attributes(exchange: &Exchange) -> Vec<Attribute> {
-    let mut all = vec![Attribute::new("url.full", exchange.url.as_str())];
-    let mut add = |key: &str, value: roundtrip_wire::otlp::AttributeValue| {
+    let mut all = vec![Attribute::new("url.full", exchange.url.clone())];
+    let mut add = |key: &'static str, value: roundtrip_wire::otlp::AttributeValue| {
         all.push(Attribute::new(key, value));
     };
     if let Ok(target) = Target::parse(&exchange.url) {
@@ -106,7 +111,7 @@ fn attributes(exchange: &Exchange) -> Vec<Attribute> {
         add("url.scheme", scheme.into());
     }
     if let Some(http) = exchange.http.as_ref().or(exchange.unanswered.as_ref()) {
-        add("http.request.method", http.method.as_str().into());
+        add("http.request.method", http.method.clone().into());
     }
     if let Some(http) = &exchange.http {
         add("http.response.status_code", i64::from(http.status).into());
@@ -115,7 +120,7 @@ fn attributes(exchange: &Exchange) -> Vec<Attribute> {
             (http.downloaded.cast_signed()).into(),
         );
         add("network.protocol.name", "http".into());
-        add("network.protocol.version", http.version.as_str().into());
+        add("network.protocol.version", http.version.clone().into());
     }
     if exchange.hop > 0 {
         add("http.request.resend_count", i64::from(exchange.hop).into());
@@ -141,9 +146,9 @@ fn attributes(exchange: &Exchange) -> Vec<Attribute> {
         add("tls.protocol.name", "tls".into());
         add(
             "tls.protocol.version",
-            tls.version.trim_start_matches("TLSv").into(),
+            tls.version.trim_start_matches("TLSv").to_owned().into(),
         );
-        add("tls.cipher", tls.cipher.as_str().into());
+        add("tls.cipher", tls.cipher.clone().into());
         add("tls.resumed", tls.resumed.into());
     }
     if let Some(rtt) = exchange.rtt {
@@ -200,7 +205,7 @@ fn phase_span(exchange: &Exchange, context: TraceContext, number: u64, phase: &P
         events: Vec::new(),
         error: failure
             .filter(|failure| failure.phase == phase.name)
-            .map(|failure| failure.message.clone()),
+            .map(|failure| failure.message.clone().into()),
     }
 }
 

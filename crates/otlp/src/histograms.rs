@@ -133,8 +133,8 @@ impl Histograms {
 impl Kind {
     fn attributes(&self) -> Vec<Attribute> {
         let mut all = vec![
-            Attribute::new("http.request.method", self.method.as_str()),
-            Attribute::new("server.address", self.server.as_str()),
+            Attribute::new("http.request.method", self.method.clone()),
+            Attribute::new("server.address", self.server.clone()),
             Attribute::new("server.port", i64::from(self.port)),
         ];
         let status = self
@@ -142,10 +142,11 @@ impl Kind {
             .map(|status| Attribute::new("http.response.status_code", i64::from(status)));
         let error = self
             .error
-            .as_deref()
+            .clone()
             .map(|error| Attribute::new("error.type", error));
-        let version = Some(self.version.as_str()).filter(|version| !version.is_empty());
-        let version = version.map(|version| Attribute::new("network.protocol.version", version));
+        let version = Some(&self.version).filter(|version| !version.is_empty());
+        let version =
+            version.map(|version| Attribute::new("network.protocol.version", version.clone()));
         all.extend(status.into_iter().chain(error).chain(version));
         all
     }

@@ -10,7 +10,7 @@ use roundtrip_fetch::pool::{Pool, PoolRequest, Settings};
 use roundtrip_model::{Exchange, Http, Memory, Strategy, Target, TraceContext};
 use roundtrip_wire::otlp::{self, HistogramMetric, Span};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::{Instant, interval_at, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, Interval, interval_at, sleep, sleep_until, timeout, timeout_at};
 
 use crate::histograms::Histograms;
 use crate::refusal::{Again, ExportError, pause};
@@ -59,6 +59,8 @@ struct Shared {
     dropped: AtomicU64,
     retried: AtomicU64,
     why: Mutex<Option<String>>,
+    /// A batch is full, or the program waits to end.
+    hurry: Notify,
     /// The program waits to end.
     is_ending: AtomicBool,
     ending: Notify,
@@ -106,6 +108,7 @@ impl Telemetry {
             dropped: AtomicU64::new(0),
             retried: AtomicU64::new(0),
             why: Mutex::default(),
+            hurry: Notify::new(),
             is_ending: AtomicBool::new(false),
             ending: Notify::new(),
             histograms: Mutex::default(),
@@ -143,6 +146,8 @@ impl Telemetry {
         if !fits || self.queue.send(Work::Spans(spans)).is_err() {
             shared.waiting.fetch_sub(count, Ordering::Relaxed);
             shared.dropped.fetch_add(count as u64, Ordering::Relaxed);
+        } else if before + count >= shared.settings.max_batch {
+            shared.hurry.notify_one();
         }
     }
 
@@ -174,6 +179,7 @@ impl Telemetry {
         self.shared.ending.notify_one();
         let (done, is_done) = oneshot::channel();
         if self.queue.send(Work::Flush(done)).is_ok() {
+            self.shared.hurry.notify_one();
             let _ = timeout(limit, is_done).await;
         }
     }
@@ -190,43 +196,52 @@ async fn send_all(shared: Arc<Shared>, mut work: mpsc::UnboundedReceiver<Work>) 
     let settings = &shared.settings;
     let first = Instant::now() + settings.metric_interval;
     let mut metrics = interval_at(first, settings.metric_interval);
-    let mut spans: Vec<Span> = Vec::new();
-    let mut due = None;
     loop {
-        let wake = async {
-            match due {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            more = work.recv() => match more {
-                None => return shared.send_spans(std::mem::take(&mut spans)).await,
-                Some(Work::Spans(more)) => {
-                    spans.extend(more);
-                    due.get_or_insert(Instant::now() + settings.delay);
-                    if spans.len() < settings.max_batch {
-                        continue;
-                    }
-                }
-                Some(Work::Flush(done)) => {
-                    shared.send_spans(std::mem::take(&mut spans)).await;
-                    shared.send_metrics().await;
-                    let _ = done.send(());
-                }
-            },
-            () = wake => {}
+        let first = tokio::select! {
+            first = work.recv() => first,
             _ = metrics.tick() => {
                 shared.send_metrics().await;
                 continue;
             }
+        };
+        let Some(first) = first else { return };
+        if matches!(first, Work::Spans(_)) {
+            shared.collect_batch(&mut metrics).await;
         }
-        due = None;
-        shared.send_spans(std::mem::take(&mut spans)).await;
+        let mut spans = Vec::new();
+        let mut flushed = Vec::new();
+        let mut next = Some(first);
+        while let Some(item) = next {
+            match item {
+                Work::Spans(more) => spans.extend(more),
+                Work::Flush(done) => flushed.push(done),
+            }
+            next = work.try_recv().ok();
+        }
+        shared.send_spans(spans).await;
+        if !flushed.is_empty() {
+            shared.send_metrics().await;
+        }
+        for done in flushed {
+            let _ = done.send(());
+        }
     }
 }
 
 impl Shared {
+    /// Waits until a batch is due. The task that sends does not wait for the queue meanwhile, so
+    /// that spans do not wake it one by one.
+    async fn collect_batch(&self, metrics: &mut Interval) {
+        let due = Instant::now() + self.settings.delay;
+        loop {
+            tokio::select! {
+                () = sleep_until(due) => return,
+                () = self.hurry.notified() => return,
+                _ = metrics.tick() => self.send_metrics().await,
+            }
+        }
+    }
+
     async fn send_spans(&self, spans: Vec<Span>) {
         let settings = &self.settings;
         for batch in spans.chunks(settings.max_batch) {

@@ -74,9 +74,10 @@ fn pass_on(span: TraceContext, request: &mut Request) {
     request
         .headers
         .retain(|(name, _)| !name.eq_ignore_ascii_case("traceparent"));
-    request
-        .headers
-        .push(("traceparent".into(), span.to_field()));
+    request.headers.push((
+        "traceparent".into(),
+        String::from_utf8_lossy(&span.to_field()).into(),
+    ));
 }
 
 /// Returns the next request if an answer leads to one; otherwise passes the body on to its sink.

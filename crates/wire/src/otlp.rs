@@ -3,6 +3,7 @@
 //!
 //! Field numbers are those of `opentelemetry-proto` 1.x, whose stable messages never change theirs.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::protobuf::{Field, bytes, fields, fixed64, message, number, varint};
@@ -18,13 +19,13 @@ const CUMULATIVE: u64 = 2;
 /// A fact about a span, an event, a point or the sender.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attribute {
-    pub key: String,
+    pub key: Cow<'static, str>,
     pub value: AttributeValue,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttributeValue {
-    Text(String),
+    Text(Cow<'static, str>),
     Bool(bool),
     Int(i64),
     Float(f64),
@@ -43,20 +44,20 @@ pub struct Span {
     pub trace_id: [u8; 16],
     pub span_id: [u8; 8],
     pub parent: Option<[u8; 8]>,
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub kind: SpanKind,
     pub start: u64,
     pub end: u64,
     pub attributes: Vec<Attribute>,
     pub events: Vec<SpanEvent>,
     /// Why it failed.
-    pub error: Option<String>,
+    pub error: Option<Cow<'static, str>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpanEvent {
     pub time: u64,
-    pub name: String,
+    pub name: Cow<'static, str>,
     pub attributes: Vec<Attribute>,
 }
 
@@ -82,7 +83,7 @@ pub struct HistogramPoint {
 }
 
 impl Attribute {
-    pub fn new(key: impl Into<String>, value: impl Into<AttributeValue>) -> Self {
+    pub fn new(key: impl Into<Cow<'static, str>>, value: impl Into<AttributeValue>) -> Self {
         Self {
             key: key.into(),
             value: value.into(),
@@ -100,14 +101,20 @@ impl Attribute {
     }
 }
 
-impl From<&str> for AttributeValue {
-    fn from(text: &str) -> Self {
+impl From<&'static str> for AttributeValue {
+    fn from(text: &'static str) -> Self {
         Self::Text(text.into())
     }
 }
 
 impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<Cow<'static, str>> for AttributeValue {
+    fn from(text: Cow<'static, str>) -> Self {
         Self::Text(text)
     }
 }

@@ -30,9 +30,20 @@ pub(crate) fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
 
 /// Adds a field that is a message, which `write` writes.
 pub(crate) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec<u8>)) {
-    let mut inner = Vec::new();
-    write(&mut inner);
-    bytes(out, field, &inner);
+    varint(out, field << 3 | 2);
+    let at = out.len();
+    // Most messages are so short that their length is one byte.
+    out.push(0);
+    write(out);
+    let length = out.len() - at - 1;
+    match (u8::try_from(length), out.get_mut(at)) {
+        (Ok(short @ ..0x80), Some(place)) => *place = short,
+        _ => {
+            let mut long = Vec::new();
+            varint(&mut long, length as u64);
+            out.splice(at..=at, long);
+        }
+    }
 }
 
 /// A field that was read.

@@ -2,6 +2,7 @@
 //! as children. The names of attributes are those of the semantic conventions for HTTP. As in the
 //! access log, queries, fields and sessions are never included.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -150,18 +151,16 @@ fn spans(
         trace_id: context.trace_id,
         span_id: context.span_id,
         parent: position.parent,
-        name: if position.method == OTHER {
-            "HTTP"
-        } else {
-            position.method
-        }
-        .into(),
+        name: match position.method {
+            OTHER => "HTTP".into(),
+            method => method.into(),
+        },
         kind: SpanKind::Server,
         start: clock.at(entry.began),
         end: clock.at(ended),
         attributes: attributes(entry, position, client),
         events: Vec::new(),
-        error: error_type(entry).map(str::to_owned),
+        error: error_type(entry).map(Into::into),
     };
     let mut from = entry.began;
     let phases = entry.phases(ended).zip(0..).map(|((phase, took), number)| {
@@ -197,22 +196,33 @@ fn attributes(entry: &Entry, position: &TracePosition, client: IpAddr) -> Vec<At
         Attribute::new("roundtrip.tls.resumed", entry.resumed),
         Attribute::new("roundtrip.upstream.reused", entry.reused),
         Attribute::new("roundtrip.upstream.retried", entry.retried),
-        Attribute::new("roundtrip.request.id", entry.caller.id.as_str()),
+        Attribute::new("roundtrip.request.id", entry.caller.id.as_str().to_owned()),
     ];
-    let mut add = |key: &str, value: Option<&str>| {
+    let mut add = |key, value: Option<Cow<'static, str>>| {
         all.extend(value.map(|value| Attribute::new(key, value)));
     };
-    add("error.type", error_type(entry));
-    add("roundtrip.reason", entry.reason.map(LabelValue::as_str));
-    add("roundtrip.early_data", entry.early.map(LabelValue::as_str));
+    let word = |word: Option<&'static str>| word.map(Cow::from);
+    add("error.type", word(error_type(entry)));
+    add(
+        "roundtrip.reason",
+        word(entry.reason.map(LabelValue::as_str)),
+    );
+    add(
+        "roundtrip.early_data",
+        word(entry.early.map(LabelValue::as_str)),
+    );
     add(
         "roundtrip.session.known",
-        entry.known.map(LabelValue::as_str),
+        word(entry.known.map(LabelValue::as_str)),
     );
     if let Some(details) = &entry.log_details {
         let path = details.target.split(['?', '#']).next();
-        add("url.path", path);
-        add("roundtrip.upstream.name", details.upstream.as_deref());
+        add("url.path", path.map(|path| path.to_owned().into()));
+        let upstream = details.upstream.as_deref();
+        add(
+            "roundtrip.upstream.name",
+            upstream.map(|name| name.to_owned().into()),
+        );
     }
     if entry.status > 0 {
         let status = i64::from(entry.status);

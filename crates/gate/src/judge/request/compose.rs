@@ -99,7 +99,7 @@ pub(crate) fn compose(
         line(out, super::ID.as_bytes(), forwarding.id);
     }
     if let Some(trace) = forwarding.trace {
-        line(out, b"traceparent", trace.context.to_field().as_bytes());
+        line(out, b"traceparent", &trace.context.to_field());
     }
     let (client, secure) = (forwarding.client, forwarding.secure);
     forwarding.rewrite.write(inspected, client, secure, out);
