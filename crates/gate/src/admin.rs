@@ -51,7 +51,7 @@ pub(crate) async fn serve(listener: TcpListener, state: Arc<AdminState>) {
 #[derive(Default)]
 struct Connections {
     tasks: JoinSet<()>,
-    /// The oldest first, and whether each waits for a request.
+    /// The connections, oldest first, and whether each waits for a request.
     by_age: VecDeque<(AbortHandle, Arc<AtomicBool>)>,
 }
 
@@ -66,8 +66,8 @@ impl Connections {
         self.by_age.push_back((self.tasks.spawn(serving), waits));
     }
 
-    /// Makes room for a client that may have a request: closes the oldest connection without one,
-    /// or else the oldest of all.
+    /// Makes room for a client that may have a request: closes the oldest connection that has no
+    /// request, or else the oldest of all.
     fn close_one(&mut self) {
         let mut all = self.by_age.iter();
         let waiting = all.position(|(_, waits)| waits.load(Ordering::Relaxed));

@@ -13,7 +13,7 @@ use crate::judge::request::{
 /// How a request is passed on.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestSettings<'a> {
-    /// The client's protocol has its own frames.
+    /// Whether the client's protocol frames bodies itself.
     pub framed: bool,
     pub trusted: bool,
     pub upgrades: bool,

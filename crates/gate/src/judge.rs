@@ -65,15 +65,15 @@ pub(crate) struct ForwardedRequest {
     pub(crate) body: Body,
     pub(crate) keep_alive: bool,
     pub(crate) is_head: bool,
-    /// Whether it may be sent twice. RFC 9110 §9.2.2.
+    /// Whether the request may be sent twice. RFC 9110 §9.2.2.
     pub(crate) idempotent: bool,
-    /// It has a body that some servers ignore: they take it for the next request.
+    /// The request has a body that some servers ignore: they take it for the next request.
     pub(crate) has_stray_body: bool,
-    /// It asks for another protocol, and the route allows upgrades.
+    /// The protocol that the request asks for, if the route allows upgrades.
     pub(crate) upgrade: Option<Upgrade>,
     /// The backend gets the head before the body has arrived, because it may answer early.
     pub(crate) eager: bool,
-    /// Its body is read whole before the backend gets anything.
+    /// The request's body is read whole before the backend gets anything.
     pub(crate) buffered: bool,
     /// Gate itself answers `Expect: 100-continue`.
     pub(crate) says_continue: bool,
@@ -86,11 +86,12 @@ pub(crate) struct ForwardedRequest {
     /// The position of `Early-Data` in the head; it is removed if the request is sent again after
     /// the handshake.
     pub(crate) early: Option<std::ops::Range<usize>>,
-    /// Whether it came over TLS or QUIC.
+    /// Whether the request came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// The client that it counts for; `None` if a trusted proxy does not name its client.
+    /// The client for whose share the request counts; `None` if a trusted proxy does not name its
+    /// client.
     pub(crate) client: Option<IpAddr>,
-    /// Its session, if there is a guard.
+    /// The request's session, if there is a guard.
     pub(crate) session: Option<Pass>,
     pub(crate) route: Rc<Route>,
 }
@@ -99,17 +100,17 @@ pub(crate) struct ForwardedRequest {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestContext<'a> {
     pub(crate) client: IpAddr,
-    /// Whether it came over TLS or QUIC.
+    /// Whether the request came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whether it arrived before the handshake was complete, so that it may be a replay.
+    /// Whether the request arrived before the handshake was complete, so that it may be a replay.
     pub(crate) early: bool,
-    /// Its whole body, if it was asked for.
+    /// The request's whole body, if the judge asked for it.
     pub(crate) body: Option<&'a [u8]>,
-    /// Its ID.
+    /// The request's ID.
     pub(crate) id: RequestId,
-    /// Its place in a trace, if spans are sent.
+    /// The request's place in a trace, if spans are sent.
     pub(crate) trace: Option<&'a TracePosition>,
-    /// Whether it came from a proxy that asks about another client's request.
+    /// Whether the request came from a proxy that asks about another client's request.
     pub(crate) asks: bool,
 }
 
@@ -124,11 +125,11 @@ pub(crate) enum Verdict {
     Forward(ForwardedRequest),
     /// The store must be asked for the session; then the head is judged again.
     Ask(SessionQuery),
-    /// It changes something and may be a replay, so it has to wait for the end of the handshake.
-    /// RFC 8470 §3.
+    /// The request changes something and may be a replay, so it has to wait for the end of the
+    /// handshake. RFC 8470 §3.
     Wait,
-    /// Its body, of at most [`jmap::MAX_BODY`] bytes, decides whether it changes something; then it
-    /// is judged again. The memory counts for this client.
+    /// The request's body, of at most [`jmap::MAX_BODY`] bytes, decides whether it changes
+    /// something; it is judged again with the body. The memory counts for this client.
     ReadBody(Option<IpAddr>),
     /// The login service answers it, perhaps after its body was read.
     Login(Box<LoginRequest>),
@@ -143,7 +144,7 @@ pub(crate) struct OwnAnswer {
     /// frames.
     pub(crate) stays: bool,
     pub(crate) reason: Reason,
-    /// For a 503, when to try again, in seconds.
+    /// The seconds after which to try again, for a 503.
     pub(crate) retry_after: u32,
     /// The CORS fields of the answer.
     pub(crate) grant: Option<Rc<CorsHeaders>>,
@@ -176,7 +177,7 @@ impl OwnAnswer {
         }
     }
 
-    /// The client has too many requests in progress. RFC 6585 §4.
+    /// The answer to a client that has too many requests in progress. RFC 6585 §4.
     pub(crate) fn too_many_logins(asked: &LoginRequest) -> Self {
         Self {
             stays: asked.stays_unread(),
@@ -425,7 +426,7 @@ fn is_eager(route: &Route, request: &Request<'_>, inspected: &Inspected<'_>) -> 
     is_stream || inspected.expects_continue || (inspected.body != Body::None && is_grpc(request))
 }
 
-/// Its body may be a two-way stream.
+/// Whether this is a gRPC request, whose body may be a two-way stream.
 fn is_grpc(request: &Request<'_>) -> bool {
     const GRPC: &[u8] = b"application/grpc";
     let mut fields = request.fields.iter();
@@ -438,8 +439,8 @@ fn is_grpc(request: &Request<'_>) -> bool {
     })
 }
 
-/// Whether it changes nothing, however often it is sent. RFC 9110 §9.2.1, RFC 8470 §4. Nothing is
-/// known about what follows an upgrade.
+/// Whether the request changes nothing, however often it is sent. RFC 9110 §9.2.1, RFC 8470 §4.
+/// Nothing is known about what follows an upgrade.
 fn is_safe(request: &Request<'_>, inspected: &Inspected<'_>) -> bool {
     inspected.body == Body::None
         && request.protocol.is_none()

@@ -21,7 +21,7 @@ impl BufferPool {
         }
     }
 
-    /// Takes back the buffer and discards its content.
+    /// Takes a buffer back and discards its content.
     pub(crate) fn collect(&self, buffer: &mut Vec<u8>) {
         let mut buffer = std::mem::take(buffer);
         let mut spare = self.0.borrow_mut();

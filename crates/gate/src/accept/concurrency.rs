@@ -18,7 +18,7 @@ use crate::record::Limit;
 const PLACES: usize = 1 << 15;
 /// The number of places in each half for buffered bodies, which fewer clients have.
 const BUFFER_PLACES: usize = 1 << 12;
-/// The unit in which they are counted, in bytes.
+/// The unit in which buffered bodies are counted, in bytes.
 const UNIT: u64 = 1024;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Concurrency {
     hashed: RandomState,
     exchanges: Sketch,
     buffered: Sketch,
-    /// The units of all clients.
+    /// The units that the bodies of all clients use.
     buffered_in_all: AtomicU64,
 }
 
@@ -37,10 +37,10 @@ struct Sketch([Box<[AtomicU32]>; 2]);
 #[derive(Debug)]
 pub(crate) struct Share<'a> {
     of: &'a Concurrency,
-    /// The hashes of both, where they are counted.
+    /// The hashes of the client and of the session, unless they have no limit.
     held: [Option<u64>; 2],
     client: Option<u64>,
-    /// The units that its body uses.
+    /// The units that the exchange's body uses.
     buffered: Cell<u32>,
 }
 
@@ -142,7 +142,7 @@ impl Sketch {
         Self([half(), half()])
     }
 
-    /// Adds to the count, unless it would exceed `most`.
+    /// Adds `count`, unless the total would then exceed `most`.
     fn add(&self, hash: u64, count: u32, most: u64) -> bool {
         let before = self
             .counters(hash)

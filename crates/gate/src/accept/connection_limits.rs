@@ -34,7 +34,7 @@ impl ConnectionLimits {
         &self.exchanges
     }
 
-    /// Returns the limit that another connection would exceed, without counting one.
+    /// Returns the limit that one more connection would exceed; counts nothing.
     pub(crate) fn look(&self, client: IpAddr, limits: &Limits) -> Result<(), Limit> {
         let heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         heads.look(client, limits)

@@ -110,7 +110,8 @@ impl AsyncWrite for ClientStream {
         }
     }
 
-    /// Data is gathered into records anyway, so writing the parts one by one costs nothing.
+    /// Returns `true`: data is gathered into records anyway, so writing the parts one by one costs
+    /// nothing.
     fn is_write_vectored(&self) -> bool {
         matches!(self, Self::Clear(_))
     }

@@ -23,7 +23,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing is expected for a while, so buffers may be freed.
+    /// Tells the stream that nothing is expected for a while, so that it may free its buffers.
     fn rest(&mut self) {}
 
     /// Sends what the protocol below requires before a stream is closed. Closing the socket is
@@ -42,7 +42,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
         false
     }
 
-    /// Shows how much of what was written the client has acknowledged.
+    /// Returns a meter that shows how much of the written data the client has acknowledged.
     fn meter(&self) -> Option<TcpMeter> {
         None
     }
@@ -99,7 +99,7 @@ pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     /// Whether the client arrived over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whether its TLS session was resumed.
+    /// Whether the client's TLS session was resumed.
     pub(crate) resumed: bool,
     /// Whether the client is at an address for proxies, which ask about other clients' requests.
     pub(crate) asks: bool,

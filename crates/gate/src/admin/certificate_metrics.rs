@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::dependencies::DependencyView;
 use crate::record::prometheus::{head, line};
 
-/// Appends them to the other metrics, if there are any.
+/// Appends the metrics of certificates, if there are any, to the other metrics.
 pub(super) fn append(text: &mut String, view: &DependencyView, now: SystemTime) {
     if view.acme_events.is_empty() {
         return;

@@ -39,11 +39,11 @@ struct UpstreamStatus {
 
 struct StoreStatus {
     outage: Outage,
-    /// When it stopped answering.
+    /// When the store stopped answering.
     down: Option<Instant>,
     told: LastLogged,
     grace: Duration,
-    /// Whether some route works without it.
+    /// Whether some route works without the store.
     spared: bool,
 }
 
@@ -66,14 +66,14 @@ pub(crate) struct UpstreamView {
 pub(crate) enum StoreView {
     NotNeeded,
     Up,
-    /// For how long it has been down, and whether requests can no longer be served.
+    /// For how long the store has been down, and whether requests can no longer be served.
     Down {
         since: Duration,
         hopeless: bool,
     },
 }
 
-/// Everything at one moment.
+/// The state of all dependencies at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct DependencyView {
     pub(crate) upstreams: Vec<UpstreamView>,
@@ -92,7 +92,8 @@ impl UpstreamView {
 }
 
 impl Dependencies {
-    /// For unchanged upstreams and an unchanged store, earlier reports are remembered.
+    /// Follows a new plan. For unchanged upstreams and an unchanged store, earlier reports are
+    /// remembered.
     pub(crate) fn follow<'g>(
         &self,
         config: &Config,
@@ -225,8 +226,8 @@ impl StoreStatus {
 }
 
 impl LastLogged {
-    /// How long it was down, if its current state differs from the last report and must be reported
-    /// now.
+    /// How long the dependency was down, if its current state differs from the last report and must
+    /// be reported now.
     fn change(&mut self, is_down: bool, now: Instant) -> Option<Duration> {
         let since = |then: Instant| now.saturating_duration_since(then);
         if self.down.is_some() == is_down || self.at.is_some_and(|at| since(at) < MIN_INTERVAL) {

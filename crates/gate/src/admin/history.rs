@@ -22,7 +22,7 @@ pub(super) struct IntervalCounts {
     pub(super) errors: u64,
     pub(super) saved: u64,
     pub(super) avoided: u64,
-    /// These pairs are a total, and the number of good ones among it.
+    /// Each of these pairs contains a total, and the number of good ones.
     pub(super) handshakes: (u64, u64),
     pub(super) early: (u64, u64),
     pub(super) carried: (u64, u64),
@@ -49,7 +49,7 @@ const TIMERS: [Timer; 3] = [Timer::Added, Timer::Backend, Timer::Whole];
 #[derive(Debug, Default)]
 pub(super) struct History {
     points: VecDeque<IntervalCounts>,
-    /// The durations as counted at each of the last samples.
+    /// The durations as counted at the last samples, one entry for each.
     timed: VecDeque<[Histogram; TIMERS.len()]>,
     before: Option<(Instant, Snapshot)>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::admin::dependencies::{DependencyView, StoreView};
 use crate::record::{Gauge, Snapshot};
 
-/// The facts that decide it.
+/// The facts that decide whether gate is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Readiness {
     /// Gate is about to end.

@@ -5,7 +5,7 @@ use super::dependencies::UpstreamView;
 use crate::forward::upstream::{ServerState, ServerView};
 use crate::record::prometheus::{head, line};
 
-/// Appends them to the other metrics.
+/// Appends the metrics of servers to the other metrics.
 pub(super) fn append(text: &mut String, upstreams: &[UpstreamView]) {
     let servers: Vec<(&str, &ServerView)> = upstreams
         .iter()

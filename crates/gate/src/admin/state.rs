@@ -20,7 +20,7 @@ pub(crate) struct AdminState {
     dependencies: Arc<Dependencies>,
     began: Instant,
     started: SystemTime,
-    /// Such as `roundtrip 0.1.0`.
+    /// The program's name and version, such as `roundtrip 0.1.0`.
     made_by: String,
     history: Mutex<History>,
     /// Names in `Host` that are accepted.

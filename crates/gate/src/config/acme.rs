@@ -20,7 +20,7 @@ pub struct Acme {
     /// Whether the operator agrees to the CA's terms. RFC 8555 §7.3.
     #[serde(default)]
     pub terms_agreed: bool,
-    /// If empty, the hosts of the routes.
+    /// The names to order certificates for. If empty, the hosts of the routes.
     #[serde(default)]
     pub names: Vec<String>,
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct Acme {
 #[serde(deny_unknown_fields)]
 pub struct ExternalAccount {
     pub id: String,
-    /// In base64url.
+    /// The key, in base64url.
     pub key: SecretFrom,
 }
 
@@ -65,8 +65,8 @@ impl AcmeChallenge {
 }
 
 impl Acme {
-    /// The names, in lower case, each once. Those that cannot have a certificate are included if
-    /// they are configured, and left out if they are only hosts of routes.
+    /// The names, in lower case, each once. A name that cannot have a certificate is included if it
+    /// is configured, and left out if it is only the host of a route.
     pub(crate) fn all_names(&self, routes: &[Route]) -> Vec<String> {
         let bare = |name: &str| name.trim_end_matches('.').to_ascii_lowercase();
         let mut names: Vec<String> = if self.names.is_empty() {

@@ -34,7 +34,7 @@ pub struct Authz {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdentityFields {
-    /// The request is refused, unless the proxy can remove them.
+    /// The request is refused, unless the proxy can remove the fields.
     #[default]
     Refuse,
     /// The fields are let through, because the proxy removes them by its own configuration.

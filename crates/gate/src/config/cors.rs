@@ -27,9 +27,9 @@ pub enum Preflight {
     /// A preflight is treated like other requests, and needs a session if its route does.
     #[default]
     Off,
-    /// It goes to the backend, without a session and with only a preflight's fields.
+    /// A preflight goes to the backend, without a session and with only a preflight's fields.
     Pass,
-    /// Gate answers it, and sets the CORS fields in all answers of the route.
+    /// Gate answers a preflight, and sets the CORS fields in all answers of the route.
     Answer,
 }
 

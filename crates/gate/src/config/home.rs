@@ -123,8 +123,8 @@ pub fn make_signing_key(path: &Path) -> Result<(), GateError> {
     make_key(path, SIGNING_KEY)
 }
 
-/// Writes a temporary file and gives it its name in one step, so two processes that start at once
-/// have the same, complete key.
+/// Writes a temporary file and renames it in one step, so two processes that start at once have the
+/// same, complete key.
 fn make_key(path: &Path, bytes: usize) -> Result<(), GateError> {
     if path.symlink_metadata().is_ok() {
         return Ok(());

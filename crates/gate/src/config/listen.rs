@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{Network, Span};
 
-/// They say from where a request came and how, not who sent it.
+/// Fields that say from where a request came and how, not who sent it.
 const TRUSTED_FIELDS: [&str; 6] = [
     "Forwarded",
     "X-Forwarded-For",
@@ -35,9 +35,9 @@ pub struct Listen {
     pub busy_poll: Span,
     /// Connections from these networks must begin with a PROXY header (v1 or v2); others must not.
     pub proxy_protocol_from: Vec<Network>,
-    /// From these networks, `trusted_fields` are accepted and passed on.
+    /// The networks from which `trusted_fields` are accepted and passed on.
     pub trusted: Vec<Network>,
-    /// Fields that such a proxy sets in every request, or removes.
+    /// Fields that a trusted proxy sets in every request, or removes.
     pub trusted_fields: Vec<String>,
 }
 

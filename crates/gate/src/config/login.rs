@@ -16,7 +16,7 @@ use super::{Jwks, SecretFrom, Span};
 pub struct Login {
     pub issuer: IssuerUrl,
     pub client_id: String,
-    /// Without a secret, gate is a public client, which only PKCE protects.
+    /// The client's secret. Without it, gate is a public client, which only PKCE protects.
     pub client_secret: Option<SecretFrom>,
     #[serde(default = "scopes")]
     pub scopes: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Login {
     /// How long a login lasts at most.
     #[serde(default = "life")]
     pub life: Span,
-    /// How long before they expire tokens are refreshed.
+    /// How long before their expiry tokens are refreshed.
     #[serde(default = "refresh_ahead")]
     pub refresh_ahead: Span,
     /// How far the provider's clock may differ.

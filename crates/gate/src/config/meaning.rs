@@ -45,7 +45,7 @@ pub(crate) fn redis(session: &SessionStore) -> Result<RedisSettings, GateError> 
 pub(crate) enum StoreKind<'a> {
     Memory,
     File(&'a Path),
-    /// Anything else.
+    /// Any other URL.
     Redis,
 }
 
@@ -78,8 +78,8 @@ impl SecretFrom {
 }
 
 impl Jwks {
-    /// The algorithms of a set's keys if the configuration names none: none with secrets, because a
-    /// set at a URL is not secret.
+    /// The algorithms of a set's keys if the configuration names none. They include none with
+    /// secrets, because a set at a URL is not secret.
     pub(super) fn usual_algorithms() -> Vec<String> {
         let usual = [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa];
         usual.map(|algorithm| algorithm.name().to_owned()).into()

@@ -2,8 +2,8 @@
 
 use roundtrip_report::edit_distance;
 
-/// The nearest word, if it is near enough: up to a third of the letters are wrong, or one word
-/// begins with the other.
+/// The nearest word, if it is near enough: up to a third of the letters differ, or one word begins
+/// with the other.
 pub(super) fn nearest<'a>(typed: &str, words: &[&'a str]) -> Option<&'a str> {
     let typed: String = typed.chars().take(64).collect();
     let length = typed.chars().count();

@@ -11,7 +11,7 @@ use super::Config;
 use super::nearest::nearest;
 use crate::GateError;
 
-/// No hand-written file is larger.
+/// The largest size of a file; no hand-written file is larger.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
 /// If no key is near, up to this many are listed; otherwise the message says where to find them.
 const MAX_LISTED_KEYS: usize = 8;

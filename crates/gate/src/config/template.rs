@@ -19,7 +19,7 @@ pub struct ConfigKey {
     /// The value as the file contains it.
     pub value: String,
     pub about: String,
-    /// Whether it is only an example, because the key has no default.
+    /// Whether the value is only an example, because the key has no default.
     pub example: bool,
 }
 

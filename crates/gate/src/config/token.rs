@@ -18,7 +18,7 @@ pub struct Tokens {
     pub leeway: Span,
     /// Verified tokens that each thread caches; 0: each signature is verified each time.
     pub remembered: usize,
-    /// If set, `iss` must equal this; `aud` must contain this.
+    /// The required `iss`, and what `aud` must contain; each only if it is set.
     pub issuer: Option<String>,
     pub audience: Option<String>,
     pub key: Vec<SigningKey>,

@@ -32,9 +32,10 @@ pub struct Upstream {
     /// Requests that may wait in each thread while all connections are in use; they wait no longer
     /// than `connect`.
     pub waiting: usize,
-    /// Connections that are opened before they are needed.
+    /// Connections that are opened before requests need them.
     pub warm: usize,
-    /// Slightly shorter than the server's own, so that gate closes first.
+    /// How long a connection may be unused: slightly shorter than the server's own limit, so that
+    /// gate closes first.
     pub idle_time: Span,
     pub age: Span,
     pub connect: Span,
@@ -119,11 +120,12 @@ pub struct Route {
     /// The beginning of the path, up to a `/`.
     pub path: String,
     pub upstream: String,
-    /// Whether it needs a session. If not, the client's own `Authorization` is passed on.
+    /// Whether a request on this route needs a session. If not, the client's own `Authorization` is
+    /// passed on.
     pub auth: bool,
     /// Whether people may log in with a browser.
     pub login: bool,
-    /// Claims that a login must have: one of the values of each.
+    /// Claims that a login must have: for each claim, one of these values.
     pub require: BTreeMap<String, Vec<String>>,
     /// WebSocket and other upgrades.
     pub upgrades: bool,

@@ -11,7 +11,7 @@ use super::{FairQueue, Waiter};
 #[derive(Debug, Default)]
 pub(crate) struct FairLock(Rc<LockState>);
 
-/// Dropping it gives the lock to the next client.
+/// Holds the lock. Dropping the guard gives the lock to the next client.
 #[derive(Debug)]
 pub(crate) struct FairGuard(Rc<LockState>);
 
@@ -38,7 +38,7 @@ impl Waiter for WaitingForLock {
 }
 
 impl FairLock {
-    /// `None` while another task holds it; others may wait for it only then.
+    /// Takes the lock; `None` while another task holds it. Only then may tasks be waiting for it.
     pub(crate) fn try_lock(&self) -> Option<FairGuard> {
         let is_free = !self.0.held.replace(true);
         is_free.then(|| FairGuard(self.0.clone()))

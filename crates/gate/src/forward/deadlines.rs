@@ -25,7 +25,7 @@ pub(crate) struct Deadlines {
     spare: RefCell<Vec<ExchangeDeadlines>>,
 }
 
-/// The deadline of whatever its owner waits for at present.
+/// The deadline of the wait that its owner is in at present.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     now: Rc<Cell<u64>>,
@@ -84,7 +84,7 @@ impl Deadlines {
         }
     }
 
-    /// This must run as long as there are connections.
+    /// Checks the deadlines. This must run as long as there are connections.
     pub(crate) async fn run(&self) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

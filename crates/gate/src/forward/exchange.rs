@@ -205,7 +205,7 @@ impl ForwardedRequest {
 pub(crate) struct ExchangeEnd {
     /// Whether the whole body was read from the client.
     pub(crate) uploaded: bool,
-    /// Whether the connection was used for another protocol and has ended.
+    /// Whether the connection was switched to another protocol, which has ended.
     pub(crate) upgraded: bool,
 }
 
@@ -402,7 +402,7 @@ fn reason(
     }
 }
 
-/// Whether the session that admitted the request would admit it now.
+/// Returns an error if the session that admitted the request would not admit it now.
 async fn admitted<S: Sessions>(
     site: &Site<S>,
     asked: &ForwardedRequest,
@@ -417,7 +417,7 @@ async fn admitted<S: Sessions>(
     }
 }
 
-/// Ends when the session would no longer admit the request.
+/// Waits until the session would no longer admit the request.
 async fn over<S: Sessions>(site: &Site<S>, asked: &ForwardedRequest) {
     match &asked.session {
         Some(session) => {

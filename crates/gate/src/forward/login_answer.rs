@@ -60,7 +60,7 @@ pub(super) fn tell(reply: &LoginReply, challenge: &str, caller: &Caller, to: &mu
     }
 }
 
-/// Its title, and its text as HTML.
+/// The page's title, and its text as HTML.
 fn page(reply: &LoginReply) -> Option<(&'static str, String)> {
     match &reply.page {
         LoginPage::Usual | LoginPage::LoggedOutInFrame { .. } | LoginPage::Challenge { .. } => None,

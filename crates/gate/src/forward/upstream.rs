@@ -65,15 +65,15 @@ pub(crate) struct Upstream {
 pub(crate) struct LeaseNeeds {
     /// The request may reach the server twice, so it may be sent in the SYN.
     pub(crate) repeatable: bool,
-    /// Its body is still arriving.
+    /// The request's body is still arriving.
     pub(crate) upload: bool,
-    /// It may become a tunnel, or its answer a stream.
+    /// The connection may become a tunnel, or its answer a stream.
     pub(crate) tunnel: bool,
-    /// Its head is larger than some servers accept.
+    /// The request's head is larger than some servers accept.
     pub(crate) large_head: bool,
     /// Clients that have to wait are served in turn.
     pub(crate) client: Option<IpAddr>,
-    /// How long it waits; `None` means as long as every exchange may.
+    /// How long the exchange waits; `None` means as long as every exchange may.
     pub(crate) until: Option<Instant>,
 }
 

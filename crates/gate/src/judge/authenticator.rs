@@ -30,7 +30,8 @@ pub enum NoSessions {}
 
 /// The decision before the store is asked.
 pub(crate) enum AuthDecision {
-    /// `None` if there is no guard: the client's own `Authorization` is passed on.
+    /// The request may pass. `None` if there is no guard: the client's own `Authorization` is
+    /// passed on.
     Pass(Option<Pass>),
     Ask(SessionQuery),
     Deny(AuthError),
@@ -74,7 +75,7 @@ impl<S: Sessions> Authenticator<S> {
         }
     }
 
-    /// Whether a cookie would admit this request.
+    /// Whether this request would be admitted because of a cookie.
     pub(crate) fn goes_by_cookie(&self, request: &Request<'_>, login: bool) -> bool {
         let guard = self.guard.as_ref().map(|(guard, _)| guard);
         guard.is_some_and(|guard| guard.goes_by_cookie(request, login))
@@ -150,7 +151,7 @@ impl<S: Sessions> Authenticator<S> {
     }
 
     /// Whether the session still admits the request, as the same user with the claims that its
-    /// route requires. The store is asked if that is not known.
+    /// route requires. If that is not known, the store is asked.
     pub(crate) async fn admits(&self, passed: &Pass, require: &ClaimRules) -> bool {
         let Some((guard, _)) = &self.guard else {
             return true;

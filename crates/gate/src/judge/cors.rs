@@ -27,7 +27,7 @@ pub(crate) struct CorsPolicy {
     max_age: String,
 }
 
-/// A list, or everything that is requested.
+/// Names in a list, or whatever the browser requests.
 #[derive(Debug, Default)]
 struct AllowedNames {
     listed: String,
@@ -303,8 +303,8 @@ impl AllowedNames {
         })
     }
 
-    /// The names that are allowed. With credentials `*` does not mean all (Fetch §3.2.3), so the
-    /// requested names are repeated.
+    /// The allowed names, for the answer. With credentials, `*` does not mean all (Fetch §3.2.3),
+    /// so the requested names are repeated.
     fn told(&self, wished: &[u8]) -> Option<String> {
         let listed = if self.any {
             let mut names = wished.split(|b| *b == b',').map(<[u8]>::trim_ascii);

@@ -185,9 +185,9 @@ pub(crate) fn authorization(login: &Secret) -> Secret {
     Secret::new([b"Basic ", encoded.as_bytes()].concat())
 }
 
-/// RFC 7617 §2: the user ends at the first colon, and there are no control characters. This rejects
-/// the noise that results from decrypting something with another form, so it is never sent to the
-/// backend as a password.
+/// Whether this can be `user:password`. RFC 7617 §2: the user ends at the first colon, and there
+/// are no control characters. Decrypting something with another form gives noise; this check keeps
+/// it from the backend.
 fn is_login(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes);
     text.is_ok_and(|text| text.contains(':') && !text.chars().any(char::is_control))
@@ -200,7 +200,7 @@ fn decode(stored: &[u8]) -> Result<Zeroizing<Vec<u8>>, CredentialsError> {
         .map_err(|_| CredentialsError::Malformed)
 }
 
-/// Every failure after base64 decoding gives the same error.
+/// Decrypts AES-256-CBC. Every failure after base64 decoding gives the same error.
 fn decrypt_cbc(
     key: &[u8; KEY_LENGTH],
     stored: &[u8],

@@ -14,7 +14,7 @@ impl Entry {
         }
     }
 
-    /// A head may be judged more than once; it keeps its place.
+    /// Sets the request's place in a trace, once: a head may be judged more than once.
     fn set_trace(&mut self, request: &Request<'_>) {
         let Some(tracer) = self.tracer.as_ref().filter(|_| self.trace.is_none()) else {
             return;

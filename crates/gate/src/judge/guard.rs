@@ -42,7 +42,7 @@ const CLOCK_INTERVAL: Duration = Duration::from_mins(1);
 /// Refused tokens that are remembered: over HTTP/2, a client can repeat one in a few bytes (RFC
 /// 7541 §6.1).
 const MAX_REFUSED: usize = 1024;
-/// No longer token can be repeated in that way: RFC 9113 §6.5.2, SETTINGS_HEADER_TABLE_SIZE.
+/// The longest token that HPACK can repeat cheaply: RFC 9113 §6.5.2, SETTINGS_HEADER_TABLE_SIZE.
 const MAX_REFUSED_LENGTH: usize = 4096;
 
 /// Judges the requests of one thread.
@@ -200,8 +200,8 @@ impl Guard {
         judged
     }
 
-    /// A cookie that is remembered needs no hash. Only those of known sessions are remembered, so
-    /// that strangers cannot displace them.
+    /// A cached cookie needs no hash. Only cookies of known sessions are cached, so that strangers
+    /// cannot displace them.
     fn judge_login(&self, rules: &Rules, cookie: &[u8]) -> GuardDecision {
         let now = clock::seconds(self.wall.now());
         let remembers = rules.tokens > 0;
@@ -228,7 +228,7 @@ impl Guard {
         judged
     }
 
-    /// Whether its token or its login is in a cookie, which browsers send by themselves.
+    /// Whether the request's token or login is in a cookie, which browsers send by themselves.
     pub(crate) fn goes_by_cookie(&self, request: &Request<'_>, login: bool) -> bool {
         let rules = self.rules.borrow();
         let login = rules.login.as_ref().filter(|_| login);
@@ -310,7 +310,7 @@ impl Guard {
         pass.holds(clock::seconds(self.wall.now()))
     }
 
-    /// Whether its token is still valid, and its session is still known to be valid.
+    /// Whether the token of `pass` is still valid, and its session is still known to be valid.
     pub(crate) fn still_holds(&self, pass: &Pass) -> bool {
         let now = clock::seconds(self.wall.now());
         now < pass.until() && pass.holds(now)

@@ -23,7 +23,7 @@ struct JmapRequest<'a> {
 #[derive(Deserialize)]
 struct JmapCall<'a>(#[serde(borrow)] Cow<'a, str>, IgnoredAny, IgnoredAny);
 
-/// Whether all its calls are reads, by their names in the standard.
+/// Whether all calls in the body are reads, by their names in the standard.
 pub(crate) fn only_reads(body: &[u8]) -> bool {
     let request = serde_json::from_slice::<JmapRequest<'_>>(body);
     request.is_ok_and(|request| {

@@ -38,7 +38,7 @@ pub struct Keyring {
 struct WatchedKeySet {
     from: Jwks,
     source: Option<JwksSource>,
-    /// A digest of its last content.
+    /// A digest of the set's last content.
     seen: Cell<Option<[u8; 32]>>,
 }
 
@@ -97,7 +97,7 @@ impl Keyring {
         self.rules.subscribe()
     }
 
-    /// Whether anything may change.
+    /// Whether the rules may ever change.
     pub fn changes(&self) -> bool {
         self.set.is_some()
     }

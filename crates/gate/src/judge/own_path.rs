@@ -8,7 +8,7 @@ use super::request::{Body, Inspected, Request};
 use super::{LoginPage, LoginReply, OwnAnswer, RequestContext, Verdict};
 use crate::record::Reason;
 
-/// What to do with a request for one of gate's own paths; `None` if it is for another.
+/// What to do with a request for one of gate's own paths; `None` if the path is not one of them.
 pub(super) fn judge_own_path<S>(
     policy: &Policy<S>,
     request: &Request<'_>,

@@ -41,8 +41,8 @@ pub(crate) struct Request<'a> {
     pub(crate) version: Version,
     /// Whether the protocol has signalled that no body follows.
     pub(crate) ended: bool,
-    /// The protocol that the client requests for its stream (RFC 8441, extended CONNECT). The
-    /// method is then the one of the equivalent HTTP/1.1 upgrade.
+    /// The protocol that the client requests for its stream (RFC 8441, extended CONNECT). `method`
+    /// is then the method of the equivalent HTTP/1.1 upgrade.
     pub(crate) protocol: Option<&'a str>,
     pub(crate) fields: &'a [Field<'a>],
 }

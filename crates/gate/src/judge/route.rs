@@ -15,7 +15,7 @@ pub(crate) struct Route {
     host: String,
     /// The path without a trailing slash.
     path: String,
-    /// The index of its upstream, in the order of their names.
+    /// The index of the route's upstream, in the order of the upstreams' names.
     pub(crate) upstream: usize,
     pub(crate) upstream_name: Rc<str>,
     pub(crate) auth: bool,

@@ -16,7 +16,7 @@ use crate::record::{Counted, Gauge, Ledger, Store, Streams};
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the cache for as long as anything else uses it. After a reload with another store,
-/// exchanges that began before it may do so; `current` is gone then.
+/// exchanges that began before the reload may still use this one; `current` is gone then.
 pub(crate) async fn sessions(
     known: NearSessions,
     current: rc::Weak<()>,

@@ -88,7 +88,7 @@ impl Outage {
         why.clone()
     }
 
-    /// Whether both are the same store.
+    /// Whether both belong to the same store.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -101,7 +101,7 @@ impl NearSessions {
         self.0.run().await;
     }
 
-    /// Whether there are more clones than that.
+    /// Whether there are more than this many clones.
     pub(crate) fn is_shared_by_more_than(&self, clones: usize) -> bool {
         Rc::strong_count(&self.0) > clones
     }

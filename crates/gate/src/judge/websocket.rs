@@ -1,6 +1,6 @@
 //! The protocol that a client wants to switch to (RFC 9110 §7.8), and the answer by which the
-//! backend shows that it does. After anything else, the client's bytes would be requests that
-//! nobody has judged.
+//! backend confirms the switch. After any other answer, the client's bytes would be requests that
+//! gate has not judged.
 //!
 //! A WebSocket over a stream has no key, so gate makes one for the backend (RFC 8441 §5).
 
@@ -24,7 +24,8 @@ pub(crate) struct Upgrade {
 }
 
 impl Upgrade {
-    /// Returns it with the key that gate made, if any. `None` if the system has no randomness.
+    /// Returns the upgrade with the key that gate made, if any. `None` if the system has no
+    /// randomness.
     pub(crate) fn new(request: &Request<'_>, protocol: &[u8]) -> Option<(Self, Option<String>)> {
         let over_stream = request.protocol.is_some();
         let made = if over_stream { Some(new_key()?) } else { None };

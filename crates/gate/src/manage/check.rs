@@ -40,7 +40,7 @@ pub struct ConfigFinding {
     pub severity: Severity,
     /// The key, as in `tls.certificate[0].key`; lists count from 0.
     pub place: String,
-    /// Where that is in the file, if it is there.
+    /// The line of the key in the file, if it is there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,7 +134,7 @@ pub fn check(config: &Config, now: SystemTime) -> CheckReport {
     report
 }
 
-/// Anybody who may write the configuration chooses the backends and the keys.
+/// Warns if others may write the file: anybody who may write it chooses the backends and the keys.
 pub fn file(path: &Path, report: &mut CheckReport) {
     let Ok(facts) = path.metadata() else {
         return;
@@ -151,7 +151,7 @@ pub fn file(path: &Path, report: &mut CheckReport) {
     }
 }
 
-/// The error; if the secret does not exist yet, with the command that makes it.
+/// The error as text. If the secret does not exist yet, the text names the command that makes it.
 fn advised(error: impl Display, from: &SecretFrom, bytes: usize) -> String {
     match from {
         SecretFrom::File(path) if !path.exists() => {

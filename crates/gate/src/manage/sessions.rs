@@ -35,9 +35,9 @@ pub struct SessionManager {
 pub enum CredentialForm {
     /// Sealed with the key of this name.
     Sealed(String),
-    /// In base64, which anyone with access to the store can read.
+    /// The credentials are in base64, which anyone with access to the store can read.
     Plain,
-    /// In AES-256-CBC, from hyper-auth-proxy.
+    /// The credentials are in AES-256-CBC, from hyper-auth-proxy.
     Cbc,
     /// A login by a browser, sealed; only gate writes it.
     Login,
@@ -67,8 +67,8 @@ impl SessionManager {
         Ok(Self { store, vault })
     }
 
-    /// `login` is `user:password`. It is sealed, or stored plain if there is no key and plain ones
-    /// are accepted.
+    /// Stores a session. `login` is `user:password`. It is sealed, or stored plain if there is no
+    /// key and plain ones are accepted.
     pub async fn put(
         &self,
         sid: &str,
@@ -116,7 +116,7 @@ impl SessionManager {
         Ok((plain, CredentialForm::Plain))
     }
 
-    /// `None` if there is no such session.
+    /// Shows a session; `None` if there is no such session.
     pub async fn show(&self, sid: &str) -> Result<Option<SessionInfo>, GateError> {
         let record = self.store.get(sid).await?;
         Ok(record.map(|record| SessionInfo {
@@ -152,19 +152,19 @@ impl SessionManager {
         Ok(self.store.list(after, limit).await?)
     }
 
-    /// Returns whether it existed.
+    /// Revokes a session; returns whether it existed.
     pub async fn revoke(&self, sid: &str) -> Result<bool, GateError> {
         Ok(self.store.revoke(sid).await?)
     }
 }
 
-/// A name that a token can contain, too.
+/// Checks that a token can contain this name.
 pub(super) fn check_name(sid: &str) -> Result<(), GateError> {
     let good = (1..=MAX_SID).contains(&sid.len()) && !sid.chars().any(char::is_control);
     good.then_some(()).ok_or(GateError::SessionName)
 }
 
-/// After these errors, every further line would fail as well.
+/// Whether every further line would fail with the same error.
 fn ends_all(error: &GateError) -> bool {
     match error {
         GateError::Store(error) => {

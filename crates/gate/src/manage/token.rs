@@ -18,7 +18,7 @@ use crate::{GateError, Secret};
 /// How a token is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenTransport {
-    /// As the value of the cookie, in the configured form.
+    /// The cookie's value is the token, in the configured form.
     Cookie,
     Bearer,
 }

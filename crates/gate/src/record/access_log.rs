@@ -16,7 +16,7 @@ use crate::config::Access;
 
 /// Lines that may wait to be written.
 const MAX_WAITING: usize = 8192;
-/// At most this much is gathered into one write.
+/// The largest number of bytes in one write.
 const MAX_BATCH: usize = 256 * 1024;
 /// The time between two writes: lines are written together, and a busy worker wakes the thread at
 /// most a hundred times a second.
@@ -62,7 +62,7 @@ pub(crate) struct LogCounts {
     pub(crate) dropped: u64,
     /// Writing failed.
     pub(crate) lost: u64,
-    /// The file could not be reopened, so the old one is still used.
+    /// Whether the file could not be reopened, so that the old one is still used.
     pub(crate) stale: u64,
 }
 
@@ -77,7 +77,7 @@ impl LogCounts {
 }
 
 impl AccessLog {
-    /// `None` if no log is configured.
+    /// Starts the log; `None` if no log is configured.
     pub(crate) fn start(access: &Access) -> Result<Option<Self>, GateError> {
         let open: Open = match access {
             Access::Off => return Ok(None),
@@ -216,7 +216,8 @@ impl LogWriter {
     }
 }
 
-/// The log shows which client requested what, so only its owner and group may read it.
+/// Opens the file for appending. The log shows which client requested what, so only its owner and
+/// group may read it.
 fn append(path: &Path) -> io::Result<std::fs::File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o640).open(path)

@@ -52,11 +52,11 @@ pub(crate) struct Entry {
     pub(crate) known: Option<Known>,
     /// The request's ID, and the format in which its client reads errors.
     pub(crate) caller: Caller,
-    /// For the access log, if there is one, and for spans.
+    /// Details for the access log, if there is one, and for spans.
     pub(crate) log_details: Option<Box<LogDetails>>,
-    /// If spans are sent.
+    /// The tracer, if spans are sent.
     pub(crate) tracer: Option<Rc<Tracer>>,
-    /// Its place in a trace, once its head was read.
+    /// The request's place in a trace, once its head was read.
     pub(crate) trace: Option<TracePosition>,
 }
 
@@ -128,13 +128,14 @@ impl Entry {
         self.known = Some(Known::Asked);
     }
 
-    /// Gate gives its own answer.
+    /// Notes that gate gives its own answer.
     pub(crate) fn turn_away(&mut self, status: u16, reason: impl Into<Reason>) {
         self.status = status;
         self.reason = Some(reason.into());
     }
 
-    /// From sending the request to the first byte of the answer, or to the end if there was none.
+    /// The time from sending the request to the first byte of the answer, or to the end if there
+    /// was no answer.
     pub(crate) fn waited(&self, ended: Instant) -> Duration {
         self.sent.map_or(Duration::ZERO, |sent| {
             self.first_byte

@@ -200,7 +200,7 @@ fn turned_away(snapshot: &Snapshot) -> Vec<Row> {
 }
 
 impl RequestCounter {
-    /// All combinations.
+    /// All combinations of label values.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL.iter().flat_map(|protocol| {
             StatusClass::ALL.iter().flat_map(move |class| {

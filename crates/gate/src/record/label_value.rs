@@ -5,7 +5,7 @@
 pub(crate) trait LabelValue: Copy + 'static {
     const ALL: &'static [Self];
 
-    /// Its index in `ALL`.
+    /// The value's index in `ALL`.
     fn index(self) -> usize;
 
     /// The value in labels and the log: lower case, without spaces.
@@ -14,7 +14,7 @@ pub(crate) trait LabelValue: Copy + 'static {
 
 /// A label value that is counted; the counters of a set are adjacent.
 pub(crate) trait Counted: Copy {
-    /// The index of its counter in a ledger.
+    /// The index of this value's counter in a ledger.
     fn slot(self) -> usize;
 }
 

@@ -255,7 +255,7 @@ impl Ledgers {
     }
 }
 
-/// Lowers its gauge when it is dropped.
+/// Lowers a gauge when it is dropped.
 #[derive(Debug)]
 pub(crate) struct GaugeGuard<'a> {
     ledger: &'a Ledger,

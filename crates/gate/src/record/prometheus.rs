@@ -20,7 +20,7 @@ pub(crate) struct Process {
     /// Seconds since 1970.
     pub(crate) started: u64,
     pub(crate) ready: bool,
-    /// If there is a log.
+    /// The counts of the access log, if there is one.
     pub(crate) log: Option<LogCounts>,
 }
 

@@ -21,7 +21,7 @@ thread_local! {
 }
 
 impl RequestId {
-    /// No ID yet.
+    /// Stands for a request that has no ID yet.
     pub(crate) const NONE: Self = Self {
         bytes: [0; MAX_ID_LENGTH],
         length: 0,

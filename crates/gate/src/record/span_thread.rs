@@ -27,7 +27,7 @@ pub(crate) struct SpanThread {
 }
 
 impl SpanThread {
-    /// Until then, only this thread reads and writes `ledger`.
+    /// Starts the thread. Until this returns, only the calling thread may use `ledger`.
     pub(crate) fn start(
         settings: OtlpSettings,
         ledger: Arc<Ledger>,
@@ -73,7 +73,7 @@ impl SpanThread {
         })
     }
 
-    /// What the thread with this number needs.
+    /// What the thread with this number needs to send spans.
     pub(crate) fn sender(&self, number: usize) -> SpanSender {
         SpanSender {
             telemetry: self.telemetry.clone(),

@@ -15,11 +15,11 @@ words! {
     Timer {
         /// What gate added: everything except waiting for the backend.
         Added = "added",
-        /// From the head to the authorization, if the store was asked.
+        /// The time from the head to the authorization, if the store was asked.
         Authorize = "authorize",
-        /// From the head to the first byte of the backend's answer.
+        /// The time from the head to the first byte of the backend's answer.
         FirstByte = "first_byte",
-        /// From sending the request to the first byte of the backend's answer.
+        /// The time from sending the request to the first byte of the backend's answer.
         Backend = "backend",
         Whole = "whole",
     }
@@ -59,7 +59,7 @@ impl Counter {
             .store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
     }
 
-    /// A gauge does not go below zero.
+    /// Subtracts from a gauge, which does not go below zero.
     pub(super) fn take(&self, less: u64) {
         self.set(self.0.load(Relaxed).saturating_sub(less));
     }
@@ -92,7 +92,7 @@ impl Durations {
         self.sum.add(nanoseconds);
     }
 
-    /// Adds these to `into`.
+    /// Adds these durations to `into`.
     pub(super) fn pour(&self, into: &mut DurationHistogram) {
         for (bucket, count) in self.counts.iter().enumerate() {
             into.histogram.add(bucket, count.get());

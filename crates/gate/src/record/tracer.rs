@@ -59,8 +59,7 @@ impl Tracer {
     }
 
     /// The place of a request with this method and these `traceparent` fields: below the client's
-    /// span, or at the top of a new trace. If there are two fields, it is unknown which one is
-    /// meant.
+    /// span, or at the top of a new trace. If there are two fields, neither is used.
     pub(crate) fn position<'a>(
         &self,
         method: &str,

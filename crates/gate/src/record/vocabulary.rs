@@ -25,7 +25,7 @@ words! {
 }
 
 words! {
-    /// The hundreds of the status; an answer that never began has none.
+    /// The hundreds of the status. There is none if the answer never began.
     StatusClass {
         None = "none", Informational = "1xx", Success = "2xx", Redirection = "3xx", Client = "4xx", Server = "5xx",
     }
@@ -48,7 +48,7 @@ words! {
     /// What happened to a request that arrived as early data (RFC 8446 §2.3).
     Early {
         Passed = "passed",
-        /// It waited for the end of the handshake.
+        /// The request waited for the end of the handshake.
         Held = "held",
         /// The backend answered 425 (RFC 8470 §5.2), and got it again after the handshake.
         Again = "again",
@@ -58,11 +58,11 @@ words! {
 words! {
     /// How a session was found.
     Known {
-        /// In memory.
+        /// The session was in memory.
         Near = "near",
         /// The store was asked.
         Asked = "asked",
-        /// In memory, while the store is down.
+        /// The session was in memory, and the store is down.
         Grace = "grace",
     }
 }
@@ -109,9 +109,9 @@ words! {
         Refreshed = "refreshed",
         RefreshFailed = "refresh_failed",
         LoggedOut = "logged_out",
-        /// The provider told of a logout.
+        /// The provider reported a logout.
         ProviderLogout = "provider_logout",
-        /// Sessions that it ended.
+        /// Sessions that the provider's report ended.
         SessionsEnded = "sessions_ended",
     }
 }
@@ -130,17 +130,17 @@ words! {
 words! {
     /// Datagrams that belonged to no QUIC connection of their thread and began none.
     QuicStray {
-        /// Its client had to validate its address first.
+        /// The client had to validate its address first.
         Retried = "retried",
         OtherVersion = "other_version",
         BadToken = "bad_token",
-        /// There was no room for the connection.
+        /// There was no room for another connection.
         Refused = "refused",
-        /// Its connection had been removed.
+        /// The connection had been removed.
         Reset = "reset",
-        /// Its connection belongs to another thread.
+        /// The connection belongs to another thread.
         HandedOver = "handed_over",
-        /// Early data before its hello.
+        /// Early data arrived before the hello.
         Overtook = "overtook",
         Dropped = "dropped",
     }
@@ -155,7 +155,7 @@ words! {
     /// Spans, by outcome.
     Spans {
         Sent = "sent",
-        /// The collector did not take them.
+        /// The collector did not accept the spans.
         Failed = "failed",
         /// The queue was full.
         Dropped = "dropped",
@@ -205,7 +205,7 @@ words! {
         IdleLinks = "idle_links",
         /// The number of threads that accept connections.
         Accepting = "accepting",
-        /// The number of threads whose store does not answer.
+        /// The number of threads for which the store does not answer.
         StoreDown = "store_down",
         /// Servers of each thread, and those among them that it has ejected.
         Servers = "servers",

@@ -9,7 +9,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::config::{Config, SecretFrom};
 
-/// `None` for a file that cannot be read.
+/// One digest for each file; `None` for a file that cannot be read.
 type Digests = Vec<Option<[u8; 32]>>;
 
 pub(super) struct Contents {
@@ -19,7 +19,7 @@ pub(super) struct Contents {
     pub(super) login: Digests,
     pub(super) acme: Digests,
     pub(super) seed: Digests,
-    /// By the name of the upstream.
+    /// The digests of each upstream's files, by its name.
     pub(super) upstream: BTreeMap<String, Digests>,
 }
 

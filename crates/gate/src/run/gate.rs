@@ -39,7 +39,7 @@ pub struct Gate {
     spans: Option<SpanThread>,
 }
 
-/// The addresses that it serves, with the ports that are used.
+/// The addresses that gate serves, with the ports that are used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Addresses {
     pub http: Vec<SocketAddr>,
@@ -74,7 +74,7 @@ pub enum News {
 }
 
 impl News {
-    /// Writes it to the log of events.
+    /// Writes the event to the log of events.
     pub(crate) fn log(&self) {
         match self {
             Self::Reloaded => info!("the configuration was reloaded"),
@@ -91,8 +91,8 @@ impl News {
 }
 
 impl Gate {
-    /// Starts a gate. All errors are found before the first client is accepted: it may be started
-    /// beside another that serves at the same addresses.
+    /// Starts a gate. All errors are found before it accepts the first client, because another gate
+    /// may be serving at the same addresses.
     pub fn start(config: Config, told: impl Fn(News) + Send + 'static) -> Result<Self, GateError> {
         Self::start_service(config, InheritedSockets::default(), None, told)
     }
@@ -178,7 +178,7 @@ impl Gate {
         self.certificate.as_deref()
     }
 
-    /// A configuration that cannot be served changes nothing.
+    /// Adopts another configuration. If it cannot be served, nothing changes.
     pub fn reload(&self, config: Config) -> Result<(), GateError> {
         let before = self.orders.borrow().plan.clone();
         let keyring = Keyring::reopen(&config, &before.rules.borrow())?;

@@ -24,7 +24,7 @@ use crate::run::plan::Plan;
 
 /// How often the certificates' files are checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often their expiry is checked.
+/// How often the certificates' expiry is checked.
 const EXPIRY_INTERVAL: Duration = Duration::from_hours(1);
 
 pub(super) struct Maintenance {

@@ -38,7 +38,7 @@ pub(crate) struct Plan {
     /// RFC 9114 §3.1.1.
     pub(crate) alt_svc: Option<String>,
     pub(crate) seed: Arc<Seed>,
-    /// The proxies that may ask about their requests.
+    /// The proxies that may ask about their clients' requests.
     pub(crate) askers: Arc<AskingProxies>,
 }
 
@@ -126,7 +126,7 @@ impl Plan {
     }
 }
 
-/// The part that says where sessions are.
+/// A copy of the settings that say where sessions are, without the keys.
 fn without_keys(session: &SessionStore) -> SessionStore {
     SessionStore {
         seal: Vec::new(),
@@ -136,7 +136,8 @@ fn without_keys(session: &SessionStore) -> SessionStore {
     }
 }
 
-/// A reload keeps the service if nothing of it has changed, so that no login under way is lost.
+/// Makes or keeps the login service. A reload keeps it if its settings did not change, so that no
+/// login under way is lost.
 fn login(config: &Config, place: &StoreHandle) -> Result<Option<LoginHandle>, GateError> {
     let Some(login) = &config.login else {
         return Ok(None);

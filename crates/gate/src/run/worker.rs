@@ -33,7 +33,7 @@ pub(crate) struct WorkerOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WorkerMode {
     Serve,
-    /// Open exchanges may continue until then; nothing new is accepted.
+    /// Accept nothing new; open exchanges may continue until this time.
     Drain {
         until: Instant,
     },

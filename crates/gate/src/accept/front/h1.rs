@@ -68,7 +68,7 @@ enum Accepted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CloseMode {
     Quiet,
-    /// The client may still be sending.
+    /// The connection ends while the client may still be sending.
     Unheard,
     /// Closing with a FIN would look like the end of the answer, so the connection is reset.
     Abrupt,

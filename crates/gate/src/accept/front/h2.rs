@@ -34,7 +34,7 @@ use link::{Link, LinkError, LinkEvent, SharedServer, StreamHandle};
 
 /// The largest number of bytes that a client may send ahead: on one stream, and on all streams of a
 /// connection together. A larger upload takes a round trip for each window; gate never holds more
-/// than the latter for one connection.
+/// than this for one connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// The largest number of pseudo-header fields in a request. RFC 9113 §8.3.1, RFC 8441 §4.
@@ -93,7 +93,7 @@ struct Spans {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Open,
-    /// No exchange, and the buffers have been freed.
+    /// There is no exchange, and the buffers have been freed.
     AtRest,
     /// The client was asked to connect again.
     Leaving,

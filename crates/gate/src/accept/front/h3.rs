@@ -1,5 +1,5 @@
 //! The HTTP/3 front (RFC 9114), over our own QUIC. This file begins and ends connections, and ends
-//! those of clients that use too much.
+//! connections of clients that use too much.
 
 mod answer;
 mod body;
@@ -182,7 +182,8 @@ impl<S: Sessions + 'static> Table<S> {
         self.running.spawn_local(stream);
     }
 
-    /// Requests that the client sends before it knows are served too. RFC 9114 §5.2.
+    /// The server also answers requests that the client sends before it knows that gate is about to
+    /// end. RFC 9114 §5.2.
     async fn leave_gently(&mut self) {
         if self.announced.is_some() {
             return self.leave().await;
@@ -192,7 +193,7 @@ impl<S: Sessions + 'static> Table<S> {
         let _ = self.deadline.within(Some(SHORT_TIMEOUT), telling).await;
     }
 
-    /// Exchanges in progress are finished, and no others begin. RFC 9114 §5.2.
+    /// Lets exchanges in progress finish, and begins no others. RFC 9114 §5.2.
     async fn leave(&mut self) {
         if !self.leaving {
             self.leaving = true;

@@ -60,7 +60,7 @@ pub(super) fn run(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene
     });
 }
 
-/// The same in virtual time: it advances whenever nothing else can be done.
+/// Like [`run`], but in virtual time, which advances whenever all tasks wait.
 pub(super) fn run_in_virtual_time(change: impl FnOnce(&mut Config), play: impl AsyncFnOnce(Scene)) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -128,7 +128,7 @@ impl Scene {
         (client, handshake)
     }
 
-    /// The same over HTTP/1.1.
+    /// Like the function above, over HTTP/1.1.
     pub(super) fn connect_h1_early(&self) -> DuplexStream {
         let (client, gate, _) = early();
         self.serve_h1(gate);

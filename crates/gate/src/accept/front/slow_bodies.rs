@@ -25,7 +25,7 @@ const BEGINNINGS: [Duration; 4] = [
 ];
 /// A window, and the time until the required rate has doubled.
 const BOUND: Duration = Duration::from_secs(17);
-/// Before the burst the client is fast enough.
+/// Pieces of this size are fast enough before the burst.
 const FAST: usize = 500;
 
 /// The bytes that a client sends at this time after its beginning.
@@ -90,7 +90,7 @@ fn a_burst_over_http_2_buys_no_time() {
     }
 }
 
-/// This also holds while it has no connection.
+/// The minimum also applies while the exchange has no connection.
 #[test]
 fn a_buffered_body_has_the_same_minimum() {
     let buffers = |config: &mut Config| config.route[0].buffer_request = config::Bytes(1 << 20);

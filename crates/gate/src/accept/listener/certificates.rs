@@ -17,10 +17,10 @@ use crate::judge::acme::ActiveAcme;
 use crate::{GateError, config};
 use files::Files;
 
-/// All threads may read it at once.
+/// The certificates, which all threads may read at once.
 #[derive(Debug)]
 pub(super) struct Certificates {
-    /// Only full handshakes read it.
+    /// The choice by name. Only full handshakes read it.
     choice: RwLock<Arc<CertificateChoice>>,
     files: Mutex<Vec<Files>>,
     provider: Arc<CryptoProvider>,
@@ -143,7 +143,7 @@ impl ResolvesServerCert for Certificates {
 }
 
 impl CertificateChoice {
-    /// If two have the same name, the first one is used for it.
+    /// Makes the choice. If two certificates have the same name, the first one is used for it.
     fn new(keys: Vec<Arc<CertifiedKey>>) -> Self {
         let mut choice = Self::default();
         for (place, key) in keys.iter().enumerate() {

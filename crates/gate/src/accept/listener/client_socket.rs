@@ -97,7 +97,7 @@ impl From<OwnedFd> for ClientSocket {
 }
 
 impl ClientSocket {
-    /// Whether the socket has one of these events, or those that are always reported.
+    /// Whether the socket has one of these events, or an event that is always reported.
     fn polled(&self, events: PollFlags) -> bool {
         let socket = match &self.0 {
             Registration::Unwatched(socket) => socket.as_fd(),

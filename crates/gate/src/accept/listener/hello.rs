@@ -8,9 +8,9 @@ use tokio::io::AsyncReadExt;
 
 use super::ClientSocket;
 
-/// TLS refuses longer ones.
+/// TLS refuses longer hellos.
 const MAX_HELLO: usize = 64 * 1024;
-/// No client needs more, and each further record makes us read all of them again.
+/// Clients need fewer records, and each further record makes us read all of them again.
 const MAX_RECORDS: usize = 64;
 
 pub(super) enum Hello {

@@ -251,8 +251,9 @@ async fn fetch(incoming: &Incoming, prefetch: &SessionPrefetch) -> Option<Fetche
     prefetch.fetch(identity).await
 }
 
-/// The memory limit for all connections of one socket; those of one client may use half of it. Once
-/// half is used, windows shrink; beyond the limit, the connections that keep most are closed.
+/// The memory limit for all connections of one socket; the connections of one client may use half
+/// of it. Once half is used, windows shrink; beyond the limit, the connections that keep most are
+/// closed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct QuicMemory {
     most: u64,

@@ -23,7 +23,8 @@ impl Secure {
         Ok(Self { stream })
     }
 
-    /// A CA that validates a name needs only the handshake. RFC 8737 §3.
+    /// Returns an error if the client is a CA that validates a name: it needs only the handshake.
+    /// RFC 8737 §3.
     pub(super) fn unless_challenge(self) -> Result<Self, TlsError> {
         if self.stream.connection().alpn_protocol() == Some(ACME_PROTOCOL) {
             return Err(TlsError::Closed);

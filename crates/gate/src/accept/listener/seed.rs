@@ -19,7 +19,7 @@ impl Seed {
         Self(Salt::new(HKDF_SHA256, SALT).extract(bytes))
     }
 
-    /// If none is configured, a random one is made for the life of the process.
+    /// Reads the seed; if none is configured, makes a random one for the life of the process.
     pub(crate) fn read(from: Option<&SecretFrom>) -> Result<Self, GateError> {
         let secret = match from {
             Some(from) => from.read()?,

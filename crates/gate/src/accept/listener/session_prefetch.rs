@@ -24,7 +24,7 @@ use super::tickets::Tickets;
 pub(super) const TICKET_COUNT: usize = 2;
 /// How long a handshake waits for the store: a full handshake costs less than a longer wait.
 pub(super) const FETCH_TIMEOUT: Duration = Duration::from_millis(250);
-/// The length of rustls' session names. Nothing else is looked up.
+/// The length of rustls' session names. Names of other lengths are not looked up.
 const NAME_LENGTH: usize = 32;
 /// The largest number of sessions that may wait to be stored; beyond it, clients get no ticket.
 const MAX_WAITING: usize = 4096;
@@ -60,7 +60,7 @@ pub(super) struct FetchedSessions {
 
 #[derive(Default)]
 struct PrefetchState {
-    /// For handshakes in progress, with whether they were stored in the present epoch.
+    /// Sessions for handshakes in progress, and whether each was stored in the present epoch.
     fetched: HashMap<Vec<u8>, (Vec<u8>, bool)>,
     waiting: Vec<Once>,
 }
@@ -80,11 +80,11 @@ impl std::fmt::Debug for PrefetchState {
 pub(super) struct FetchedSession {
     fetched: Arc<FetchedSessions>,
     name: Vec<u8>,
-    /// Whether it was stored in the present epoch.
+    /// Whether the session was stored in the present epoch.
     is_new: bool,
 }
 
-/// The sessions as QUIC sees them: those of each connection count for its client.
+/// The sessions as QUIC sees them: the sessions of each connection count for its client.
 #[derive(Debug, Clone)]
 pub(super) struct QuicSessions {
     fetched: Arc<FetchedSessions>,
@@ -108,7 +108,7 @@ enum Brought {
     Session {
         is_new: bool,
     },
-    /// Another was stored in its place.
+    /// Another session was stored in its place.
     Replaced,
 }
 
@@ -242,7 +242,7 @@ impl StoresServerSessions for FetchedSessions {
         true
     }
 
-    /// Only TLS 1.2 calls this, and it could get a session more than once.
+    /// Returns nothing: only TLS 1.2 calls this, and it could get a session more than once.
     fn get(&self, _: &[u8]) -> Option<Vec<u8>> {
         None
     }

@@ -7,8 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::judge::original_client::network;
 
-/// The divisor of a network's share: it may take this part of what is left, so that many networks
-/// get some.
+/// A network may take what is left, divided by this number, so that many networks get some.
 const SHARE: usize = 64;
 
 /// Shared by all threads.

@@ -157,8 +157,8 @@ impl Sockets {
 }
 
 /// The endpoints (siblings) of all threads at one address. Their key is for this process only: they
-/// must not reset the connections of another process with the same seed, nor those of the process
-/// that this one replaces.
+/// must not reset the connections of another process with the same seed, nor the connections of the
+/// process that this one replaces.
 fn siblings(threads: usize) -> Result<Vec<Sibling>, GateError> {
     let mut key = [0; 32];
     rand::fill(&mut key).map_err(|_| GateError::Cryptography)?;

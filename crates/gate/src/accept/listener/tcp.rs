@@ -71,12 +71,12 @@ pub(crate) struct Listener {
     socket: TcpListener,
     watch: Watch,
     secure: bool,
-    /// Whether the service manager opened it.
+    /// Whether the service manager opened the socket.
     inherited: bool,
     failures: Arc<AtomicU64>,
     /// Whether a client was accepted, so that another may be waiting behind it.
     accepted: Cell<bool>,
-    /// Whether no other client was waiting behind the last one.
+    /// Whether the last client came alone: no other client was waiting behind it.
     come_alone: Cell<bool>,
 }
 
@@ -163,9 +163,9 @@ impl Listener {
         self.inherited
     }
 
-    /// Stops new connections here; those that have begun can still be accepted. The kernel would
-    /// reset them if the listener closed during their handshake. Clients repeat a SYN after 1 s,
-    /// and another process on the same address may answer it.
+    /// Stops new connections here; connections that have begun can still be accepted. The kernel
+    /// would reset them if the listener closed during their handshake. Clients repeat a SYN after 1
+    /// s, and another process on the same address may answer it.
     pub(crate) fn drop_syns(&self) -> io::Result<()> {
         let filter = WITHOUT_SYN.map(|(code, jt, jf, k)| SockFilter::new(code, jt, jf, k));
         SockRef::from(&self.socket).attach_filter(&filter)

@@ -43,7 +43,7 @@ pub(crate) struct TlsSide {
 
 /// One thread's configurations.
 pub(crate) struct ThreadTls {
-    /// By the number of tickets for the client.
+    /// One configuration for each number of tickets that a client may get.
     tcp: [Arc<ServerConfig>; TICKET_COUNT + 1],
     quic: Arc<ServerConfig>,
     certificates: Arc<Certificates>,

@@ -42,7 +42,7 @@ pub(super) enum DownloadOutcome {
         link_stays: bool,
         ended: ExchangeEnd,
     },
-    /// 425; nothing was sent to the client. RFC 8470 §5.2.
+    /// The answer is 425; nothing was sent to the client. RFC 8470 §5.2.
     TooEarly { link_stays: bool },
 }
 
@@ -343,7 +343,7 @@ pub(super) struct BodyDownload<'a, R, A> {
     from: &'a mut R,
     buffer: &'a mut Vec<u8>,
     to: &'a mut A,
-    /// Until something has been sent, another answer is possible.
+    /// Whether something has been sent to the client. Until then, another answer is possible.
     begun: &'a mut bool,
     entry: &'a mut Entry,
     trailers: bool,

@@ -21,12 +21,12 @@ use crate::record::{Early, Limit};
 /// nginx, the least generous of the common servers, accepts fields of 8 KiB.
 const MAX_USUAL_HEAD: usize = 8 * 1024;
 
-/// How a request may still be sent again.
+/// Whether and how a request may still be sent again.
 #[derive(Default)]
 pub(super) struct Retries {
-    /// It was sent again once, because its kept connection was closed.
+    /// The request was sent again once, because its kept connection was closed.
     is_used: bool,
-    /// A server has not processed it, so it waits again, until then.
+    /// A server did not process the request, so it waits again, until this time.
     until: Option<tokio::time::Instant>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct ReadAhead {
 pub(super) enum ReadAheadOutcome {
     /// The whole body was read.
     Whole,
-    /// As much as may be read ahead was read.
+    /// The limit was reached: no more may be read ahead.
     Enough,
     /// The time ran out; part of the body was read.
     Some,

@@ -49,7 +49,7 @@ impl<'a> ReadRate<'a> {
         }
     }
 
-    /// Call before each flush, with the length of the answer until now.
+    /// Prepares a measurement: called before each flush, with the length of the answer so far.
     pub(super) fn prepare(&mut self, length: u64, meter: impl FnOnce() -> Option<TcpMeter>) {
         if self.meter.is_none() && length >= METERED && self.minimum > 0 {
             self.meter = meter();

@@ -1,4 +1,4 @@
-//! After 101: bytes of another protocol, both ways, until either side closes.
+//! What follows 101: carries bytes of another protocol both ways, until either side closes.
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 

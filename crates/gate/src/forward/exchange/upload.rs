@@ -16,14 +16,14 @@ use crate::record::Limit;
 
 /// The part of a body that is sent after the head.
 pub(super) enum Rest {
-    /// It is sent while it arrives.
+    /// The body is sent while it arrives.
     Arriving(ArrivingBody),
-    /// All of it, kept because it may be sent again.
+    /// The whole body, kept because it may be sent again.
     Whole(Vec<Vec<u8>>),
 }
 
-/// A body that is sent while it arrives. What was sent is kept while it is little: an HTTP/2 server
-/// may refuse the request (RFC 9113 §8.7), and a kept connection may turn out to be closed.
+/// A body that is sent while it arrives. The sent part is kept as long as it is small: an HTTP/2
+/// server may refuse the request (RFC 9113 §8.7), and a kept connection may turn out to be closed.
 #[derive(Default)]
 pub(super) struct ArrivingBody {
     /// What has arrived, without its first `dropped` bytes.
@@ -38,7 +38,7 @@ pub(super) struct ArrivingBody {
 /// What an upload may keep of a body.
 #[derive(Clone, Copy)]
 pub(super) struct KeptBody<'a> {
-    /// In bytes; 0 if the request cannot be sent again.
+    /// The largest number of bytes; 0 if the request cannot be sent again.
     pub(super) most: usize,
     /// Counts the memory.
     pub(super) buffer: &'a dyn Fn(usize) -> Result<(), Limit>,
@@ -47,7 +47,7 @@ pub(super) struct KeptBody<'a> {
 }
 
 impl Rest {
-    /// Whether its end is still to come.
+    /// Whether the body's end is still to come.
     pub(super) fn is_arriving(&self) -> bool {
         matches!(self, Self::Arriving(body) if body.end.is_none())
     }
@@ -82,7 +82,7 @@ impl ArrivingBody {
         self.dropped + self.bytes.len() as u64
     }
 
-    /// Everything was sent.
+    /// Notes that everything was sent.
     fn keep(&mut self, kept: &KeptBody<'_>) {
         self.sent = self.bytes.len();
         if self.dropped == 0 {

@@ -24,7 +24,7 @@ pub(super) struct RequestWriter<'a, S, B, W> {
     /// The client.
     pub(super) body: &'a mut B,
     pub(super) to: &'a mut W,
-    /// Whether anything may have arrived.
+    /// Whether the backend may have received anything.
     sent: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'a, S: Sessions, B: Source, W: AsyncWrite + Unpin> RequestWriter<'a, S, B, 
         }
     }
 
-    /// Writes all of it. A failure says whether anything may have arrived.
+    /// Writes all of it. A failure says whether the backend may have received anything.
     pub(super) async fn write(&mut self, mut bytes: &[u8]) -> Result<(), ExchangeError> {
         while !bytes.is_empty() {
             let (watch, to) = self.parts();

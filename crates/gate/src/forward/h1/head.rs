@@ -177,7 +177,7 @@ pub(crate) fn response<T>(
 }
 
 impl<'a> Response<'a> {
-    /// One of gate's own heads, whose fields say nothing about the body or the connection.
+    /// Makes one of gate's own heads, whose fields say nothing about the body or the connection.
     pub(crate) fn new(status: u16, reason: &'a str, fields: &'a [Field<'a>]) -> Self {
         Self {
             status,
@@ -189,7 +189,7 @@ impl<'a> Response<'a> {
         }
     }
 
-    /// The same head with another status and some of its fields.
+    /// Returns the same head with another status and some of its fields.
     pub(crate) fn with<'f>(&self, status: u16, fields: &'f [Field<'f>]) -> Response<'f>
     where
         'a: 'f,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// The cost of a retry, in hundredths of requests.
 const RETRY_COST: u32 = 100;
-/// No more than this is saved.
+/// The most that can be saved.
 const MAX_SAVED: u32 = 20 * RETRY_COST;
 /// Allows retries when there are only a few requests: this many at first, and one more after each
 /// interval.
@@ -22,7 +22,8 @@ pub(super) struct RetryBudget {
 }
 
 impl RetryBudget {
-    /// `for_each`: what each request earns, in hundredths of a retry; 0 means no retries.
+    /// Makes a budget. `for_each` says what each request earns, in hundredths of a retry; 0 means
+    /// no retries.
     pub(super) fn new(for_each: u16, now: Instant) -> Self {
         Self {
             for_each,

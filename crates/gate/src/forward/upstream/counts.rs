@@ -49,7 +49,7 @@ impl ThreadCounts {
         }
     }
 
-    /// `None`: the connection was established.
+    /// Counts a failed attempt. `trouble` is `None` if the connection had been established.
     pub(super) fn failed_at(&self, server: usize, trouble: Option<&UpstreamError>) {
         let places = self.servers.get(server).zip(self.health.get(server));
         if let Some((counts, health)) = places {
@@ -102,21 +102,21 @@ counts! {
     reused,
     /// Connections opened, TLS included.
     opened,
-    /// Attempts to open one that failed.
+    /// Failed attempts to open a connection.
     unreached,
     /// TLS handshakes that resumed a session.
     resumed,
     /// First flights that the server accepted with the SYN: each saved a round trip.
     fast_opened,
-    /// Closed by us: unused for too long.
+    /// Connections closed by us: unused for too long.
     idled,
-    /// Closed by us: too old.
+    /// Connections closed by us: too old.
     aged,
-    /// Closed by the server, or because it sent unexpected bytes.
+    /// Connections closed by the server, or because it sent unexpected bytes.
     left,
-    /// Closed by us: more unused ones than may be kept.
+    /// Connections closed by us: more unused ones than may be kept.
     surplus,
-    /// Closed after an exchange, because it could not be used again.
+    /// Connections closed after an exchange, because they could not be used again.
     spent,
     /// Exchanges that had to wait for others to end.
     waited,

@@ -53,7 +53,7 @@ impl Group {
         Self::resolving(name, index, config, Resolver::system)
     }
 
-    /// Like [`Self::new`], with the caller's resolver; a new one is made for each lookup.
+    /// Like [`Self::new`], but with a new resolver from the caller for each lookup.
     pub(super) fn resolving(
         name: &str,
         index: u16,

@@ -34,14 +34,15 @@ pub(crate) use stream::H2Stream;
 /// The largest number of streams on one connection. RFC 9113 §6.5.2 recommends that servers allow
 /// as many.
 const MAX_STREAMS: usize = 100;
-/// The most until the server has stated its limit, if nothing is known about it.
+/// The largest number of streams until the server has stated its limit, if nothing is known about
+/// it.
 const FIRST_STREAMS: usize = 4;
 /// Streams that gate has reset, and that are remembered for some time. Frames that arrive for
 /// others are answered with RST_STREAM, which some servers count.
 const MAX_RESETS: usize = 10 * MAX_STREAMS;
 const RESET_TIME: Duration = Duration::from_secs(5);
 /// The largest number of bytes that a server may send before gate takes them: for one stream, and
-/// in total. Clients that read nothing on all other streams cannot block one of them.
+/// in total. One stream is not blocked even if the clients of all others read nothing.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = MAX_STREAMS as u32 * STREAM_WINDOW;
 const SEND_BUFFER: usize = 64 * 1024;
@@ -61,7 +62,7 @@ pub(super) struct SharedH2 {
     standing: Arc<H2Standing>,
     since: Instant,
     used: Instant,
-    /// It has carried no stream.
+    /// The connection has carried no stream.
     unused: bool,
     ping: Option<PingPong>,
     /// When the first request was sent since something last arrived, and when the PING was sent.
@@ -123,8 +124,8 @@ impl SharedH2 {
         })
     }
 
-    /// Whether the server accepts no further stream for now. A further one would wait, without any
-    /// sign of why.
+    /// Whether the server accepts no further stream for now. A further stream would wait, and
+    /// nothing would show why.
     pub(super) fn is_full(&self) -> bool {
         self.streams() >= self.most_streams() || self.standing.is_refusing()
     }
@@ -143,7 +144,7 @@ impl SharedH2 {
         self.standing.streams()
     }
 
-    /// A stream for one more exchange; an error if the server accepts none.
+    /// Opens a stream for one more exchange; an error if the server accepts none.
     pub(super) fn stream(&mut self) -> Result<H2Stream, h2::Error> {
         let now = Instant::now();
         self.used = now;
@@ -185,8 +186,8 @@ impl SharedH2 {
         }
     }
 
-    /// Whether and why it is given up: exchanges in progress keep it; new ones get another
-    /// connection.
+    /// Whether and why the connection is given up: exchanges in progress keep it; new ones get
+    /// another connection.
     pub(super) fn over(&self, idle_time: Duration, age: Duration) -> Option<SharedEnd> {
         let now = Instant::now();
         if self.driver.is_finished() || self.standing.is_suspect() {

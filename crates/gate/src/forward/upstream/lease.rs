@@ -68,7 +68,7 @@ impl Upstream {
         Box::pin(self.obtain(claim, want, need)).await
     }
 
-    /// A connection for the one retry of a request whose connection was `lost`.
+    /// Leases a connection for the one retry of a request whose connection was `lost`.
     pub(crate) async fn replace(
         &self,
         lost: Link,
@@ -178,7 +178,7 @@ impl Upstream {
         }
     }
 
-    /// A server did not process a request that cannot be sent again.
+    /// The error for a request that a server did not process and that cannot be sent again.
     pub(crate) fn refused(&self) -> UpstreamError {
         UpstreamError::Refused {
             upstream: self.group.name.clone(),
@@ -241,7 +241,7 @@ impl Upstream {
 pub(super) struct LeasedConnection {
     pub(super) slot: PoolSlot<Wire>,
     pub(super) kept: PooledConnection<Wire>,
-    /// Others had used its connection before.
+    /// Whether other exchanges had used the connection before.
     reused: bool,
 }
 

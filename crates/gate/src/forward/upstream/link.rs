@@ -75,7 +75,7 @@ impl Link {
         }
     }
 
-    /// It was open before this exchange, and may be closed by now.
+    /// Whether the connection was open before this exchange, so that it may be closed by now.
     pub(crate) fn is_reused(&self) -> bool {
         self.reused
     }
@@ -150,12 +150,12 @@ impl Link {
 }
 
 impl HeldConnection<'_> {
-    /// The request is complete, so that another upload may begin.
+    /// Notes that the request is complete, so that another upload may begin.
     pub(crate) fn uploaded(self) {
         self.0.uploaded();
     }
 
-    /// It is a tunnel or a stream from now on, so it leaves the pool.
+    /// Notes that the connection is a tunnel or a stream from now on, so it leaves the pool.
     pub(crate) fn detach(self) {
         self.0.detach();
     }

@@ -39,7 +39,8 @@ pub(super) async fn maintain(upstream: Weak<Upstream>) {
 }
 
 impl Upstream {
-    /// The time when the next connection is due, or earlier, to see new ones.
+    /// The time when the next connection is due, or earlier, because new connections may be due
+    /// sooner.
     fn wake(&self, next: Option<Instant>) -> Instant {
         let config = &self.group.config;
         let now = Instant::now();

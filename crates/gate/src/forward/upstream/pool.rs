@@ -12,9 +12,10 @@ use super::counts::ThreadCounts;
 pub(super) trait Poolable {
     /// Whether the connection is open and has no unexpected bytes.
     fn is_quiet(&mut self) -> bool;
-    /// The same, at the cost of a system call, so that nothing that has arrived is overlooked.
+    /// Like [`Self::is_quiet`], but asks the kernel, so that nothing that has arrived is
+    /// overlooked.
     fn is_quiet_now(&mut self) -> bool;
-    /// Closes it from our side.
+    /// Closes the connection from our side.
     fn close(self);
 }
 
@@ -28,7 +29,7 @@ pub(super) struct Bounds {
 
 #[derive(Debug)]
 pub(super) struct Pool<C> {
-    /// The one used last is at the end.
+    /// The unused connections; the one used last is at the end.
     idle: VecDeque<Idle<C>>,
     /// The number of connections: unused, in use, or being opened.
     open: usize,
@@ -38,9 +39,9 @@ pub(super) struct Pool<C> {
 #[derive(Debug)]
 pub(super) struct PooledConnection<C> {
     pub(super) carrier: C,
-    /// When it was opened.
+    /// When the connection was opened.
     pub(super) since: Instant,
-    /// Requests that it has carried.
+    /// The number of requests that the connection has carried.
     pub(super) carried: u32,
 }
 
@@ -66,13 +67,13 @@ impl<C: Poolable> Pool<C> {
         self.idle.len()
     }
 
-    /// Whether there is a connection, or room for one.
+    /// Whether there is an unused connection, or room for a new one.
     pub(super) fn has_room(&self, bounds: &Bounds) -> bool {
         !self.idle.is_empty() || self.open < bounds.connections
     }
 
-    /// The one used last, if it is still open. Closed ones are removed. `ask`: for a request that
-    /// would be lost on a closed one.
+    /// Takes the connection used last, if it is still open. Closed ones are removed. `ask`: for a
+    /// request that would be lost on a closed connection.
     pub(super) fn take(
         &mut self,
         ask: bool,
@@ -90,7 +91,7 @@ impl<C: Poolable> Pool<C> {
         None
     }
 
-    /// Makes room for a new one; an unused one may have to be closed.
+    /// Makes room for a new connection, which may require closing an unused one.
     pub(super) fn reserve(&mut self, bounds: &Bounds, counts: &ThreadCounts) {
         if self.open >= bounds.connections {
             self.discard(counts);
@@ -115,7 +116,7 @@ impl<C: Poolable> Pool<C> {
         }
     }
 
-    /// Closes connections before their servers do, and those that their servers have closed.
+    /// Closes connections before their servers do, and connections that their servers have closed.
     pub(super) fn reap(&mut self, now: Instant, bounds: &Bounds, counts: &ThreadCounts) {
         for _ in 0..self.idle.len() {
             let Some(mut idle) = self.idle.pop_front() else {
@@ -129,7 +130,7 @@ impl<C: Poolable> Pool<C> {
         }
     }
 
-    /// When the first of them is due to be closed.
+    /// When the first of the unused connections is due to be closed.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.idle.iter().map(|idle| idle.until).min()
     }
@@ -156,7 +157,7 @@ impl<C: Poolable> Pool<C> {
     }
 }
 
-/// Times that are too long for the clock never pass.
+/// `time` after `moment`; a year after it if the clock cannot show that.
 pub(super) fn after(moment: Instant, time: Duration) -> Instant {
     const ENDLESS: Duration = Duration::from_hours(24 * 365);
     moment.checked_add(time).unwrap_or(moment + ENDLESS)

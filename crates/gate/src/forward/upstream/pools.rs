@@ -51,8 +51,8 @@ struct PoolsState<C: Poolable> {
     /// Requests that are complete, and requests that are still arriving; the latter may have to
     /// wait while the former get connections.
     queues: [FairQueue<WaitingExchange<C>>; 2],
-    /// The connections that clients hold; those among them with requests that are still arriving;
-    /// and tunnels and streams.
+    /// The connections that clients hold, in three counts: all, those with requests that are still
+    /// arriving, and tunnels and streams.
     holding: Shares,
     uploading: Shares,
     tunnelling: Shares,
@@ -79,13 +79,13 @@ struct PooledServer<C> {
 pub(super) struct PoolRequest {
     /// Whether only a new connection can be used.
     pub(super) fresh: bool,
-    /// Another server is preferred to this one.
+    /// The server to use only if there is no other.
     pub(super) not: Option<usize>,
     /// The request cannot be sent again if a kept connection turns out to be closed.
     pub(super) once: bool,
     /// The request's body is still arriving.
     pub(super) upload: bool,
-    /// It may become a tunnel, or its answer a stream.
+    /// The connection may become a tunnel, or its answer a stream.
     pub(super) tunnel: bool,
     /// Clients wait in turn.
     pub(super) client: Option<IpAddr>,
@@ -132,16 +132,16 @@ pub(super) struct PoolGrant<C: Poolable> {
 pub(super) struct PoolSlot<C: Poolable> {
     pools: Rc<Pools<C>>,
     server: usize,
-    /// It is for an exchange, not for a spare connection.
+    /// The connection is for an exchange, not a spare one.
     exchange: bool,
     /// The request is still arriving.
     upload: Cell<bool>,
     /// The client reads the answer slowly.
     slow: Cell<bool>,
-    /// It may become a tunnel or a stream, and has become one.
+    /// Whether the connection may become a tunnel or a stream, and whether it has become one.
     tunnel: bool,
     detached: Cell<bool>,
-    /// The client for whose share it counts.
+    /// The client for whose share the connection counts.
     client: Option<IpAddr>,
     opened: bool,
     parked: bool,
@@ -182,7 +182,7 @@ impl<C: Poolable> Pools<C> {
         &self.counts
     }
 
-    /// Claims at once, after those that are waiting and can be served.
+    /// Claims a connection without waiting, after all waiting exchanges that can be served.
     pub(super) fn claim(self: &Rc<Self>, want: PoolRequest) -> Result<PoolGrant<C>, PoolError> {
         let now = Instant::now();
         self.serve(now);
@@ -371,7 +371,8 @@ impl<C: Poolable> PoolsState<C> {
         if want.upload { uploads } else { whole }
     }
 
-    /// The two queues (`true`: uploads), the one whose first request has waited longer first.
+    /// The two queues (`true`: uploads). The queue whose first request has waited longer comes
+    /// first.
     fn kinds_by_arrival(&mut self) -> [bool; 2] {
         let [whole, uploads] = &mut self.queues;
         let first =

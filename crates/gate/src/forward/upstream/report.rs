@@ -10,7 +10,7 @@ use crate::record::{Gauge, Ledger, Limit, Link, Pool};
 #[derive(Debug, Default)]
 pub(super) struct Reported(Cell<Counts>);
 
-/// Reports for all upstreams of the thread; gauges are sums.
+/// Reports for all upstreams of the thread; each gauge is the sum over them.
 pub(crate) fn report<'a>(upstreams: impl Iterator<Item = &'a Rc<Upstream>>, ledger: &Ledger) {
     let mut all = Counts::default();
     let (mut servers, mut down) = (0, 0);

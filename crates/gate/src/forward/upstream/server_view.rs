@@ -33,7 +33,7 @@ struct ServerFailure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerState {
     Up,
-    /// Its health check fails.
+    /// The server's health check fails.
     Unhealthy,
     /// Requests failed in a row, and why.
     Failing(Arc<str>),
@@ -44,7 +44,7 @@ pub(crate) enum ServerState {
 pub(crate) struct ServerView {
     pub(crate) address: Arc<str>,
     pub(crate) state: ServerState,
-    /// Exchanges that it has answered since the start, and those that failed.
+    /// Exchanges that the server has answered since the start, and those that failed.
     pub(crate) answered: u64,
     pub(crate) failed: u64,
 }

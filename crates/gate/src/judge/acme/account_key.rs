@@ -15,7 +15,7 @@ use super::AcmeError;
 /// An uncompressed point: a type, and two coordinates of this size.
 const COORDINATE: usize = 32;
 
-/// It has no `Debug`.
+/// The private key. The type has no `Debug`, so it cannot be printed.
 pub(crate) struct AccountKey {
     pair: EcdsaKeyPair,
     jwk: Value,

@@ -16,7 +16,7 @@ const PATH: &str = "/.well-known/acme-challenge/";
 /// The largest number of lines that wait to be reported to the operator; further ones are lost.
 const MAX_NEWS: usize = 256;
 
-/// All threads may read it at once.
+/// The certificates, the challenge and the news. All threads may read them at once.
 pub(crate) struct ActiveAcme {
     kind: AcmeChallenge,
     names: RwLock<BTreeMap<String, NameState>>,
@@ -74,7 +74,7 @@ impl CertificateView {
 
 struct ActiveChallenge {
     posted: PostedChallenge,
-    /// For TLS-ALPN-01.
+    /// The certificate that answers TLS-ALPN-01.
     certificate: Option<Arc<CertifiedKey>>,
 }
 

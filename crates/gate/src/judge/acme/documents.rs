@@ -50,7 +50,7 @@ pub(super) struct CertificateDocument {
 /// The document that all replicas read regularly.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FleetState {
-    /// Changes with each document.
+    /// A number that changes with each document.
     pub(super) version: u64,
     pub(super) challenge: Option<PostedChallenge>,
     /// No order is made before this time.
@@ -64,7 +64,7 @@ pub(super) struct PostedChallenge {
     pub(super) name: String,
     pub(super) token: String,
     pub(super) authorization: String,
-    /// After this time it is no longer answered.
+    /// The time after which the challenge is no longer answered.
     pub(super) ends: i64,
 }
 
@@ -148,7 +148,7 @@ impl AcmeStore {
         format!("{PREFIX}{kind}.{hash}")
     }
 
-    /// Seals it again if the sealing key has changed.
+    /// Reads a document, and seals it again if the sealing key has changed.
     async fn read<D: DeserializeOwned>(
         &self,
         kind: &str,

@@ -6,7 +6,7 @@ use roundtrip_store::StoreError;
 
 use crate::error::FetchError;
 
-/// No message contains a key, and text of the CA is shortened and harmless.
+/// Why an order failed. No message contains a key, and text of the CA is shortened and harmless.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AcmeError {
     #[error("the CA's {what} cannot be asked: {source}")]
@@ -58,7 +58,7 @@ impl AcmeError {
         }
     }
 
-    /// When the CA wants to be asked again.
+    /// When the CA wants to get the next request.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Problem { retry_after, .. } => *retry_after,

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::AcmeError;
 
-/// In bytes of PEM; a document with it fits into what the store may seal.
+/// The largest chain, in bytes of PEM; a document with it fits into what the store may seal.
 pub(super) const MAX_CHAIN: usize = 32 * 1024;
 const MAX_CHAIN_LENGTH: usize = 8;
 

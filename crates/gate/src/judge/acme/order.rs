@@ -11,7 +11,7 @@ use super::client::{Account, AcmeAnswer, AcmeClient, Directory, broken, object, 
 use super::issued::{CertificateRequest, MAX_CHAIN};
 use crate::config::AcmeChallenge;
 
-/// The interval between polls of something that the CA is working on, unless the CA names another.
+/// The interval between polls while the CA is working on something, unless the CA states another.
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 const MIN_LOOK_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(30);

@@ -49,8 +49,8 @@ pub(super) fn retry(error: &AcmeError, failures: u32, now: i64, chance: f64) -> 
     now.saturating_add(wait.max(told.min(MAX_RETRY_AFTER)))
 }
 
-/// Until when the other names wait as well. A CA does not say whether a limit is that of one name
-/// (its certificates in a week) or of the account, so another name is tried once an hour.
+/// Until when the other names wait as well. A CA does not say whether it limits one name (its
+/// certificates in a week) or the account, so another name is tried once an hour.
 pub(super) fn pause(error: &AcmeError, next: i64, now: i64) -> i64 {
     if error.is_problem("rateLimited") {
         next.min(now.saturating_add(OUTAGE_WAITS.1))

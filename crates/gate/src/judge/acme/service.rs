@@ -31,7 +31,7 @@ use crate::judge::credentials::Vault;
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How often all documents are read, even if the fleet state says that none has changed.
 const READ_INTERVAL: Duration = Duration::from_mins(1);
-/// After this time every replica has seen the challenge.
+/// The time after which every replica has seen the challenge.
 const SPREAD_TIME: Duration = Duration::from_secs(3);
 /// How much longer a claim holds than an order may take.
 const CLAIM_MARGIN: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ struct AcmeService {
     fleet_state: RefCell<FleetState>,
     /// When all documents were last read.
     read: Cell<Option<Instant>>,
-    /// When each name is due; those that are not among them may not be ordered.
+    /// When each name is due. Names that are missing here may not be ordered.
     due: RefCell<BTreeMap<String, i64>>,
     /// The end of the time in which this replica may order.
     claimed: Cell<Option<Instant>>,
@@ -319,7 +319,7 @@ impl AcmeService {
         })
     }
 
-    /// The fleet's account, which is made if there is none.
+    /// The fleet's account; if there is none, it is registered.
     async fn account(&self, directory: &Directory) -> Result<Account, AcmeError> {
         let (document, is_new) = match self.acme_store.account().await? {
             Stored::Closed => return Err(StoreError::NotUnderstood(CLOSED).into()),

@@ -40,7 +40,8 @@ impl AskingProxies {
         })
     }
 
-    /// Whether it may ask: it is in a trusted network and sends the secret, if there is one.
+    /// Whether this proxy may ask: it is in a trusted network and sends the secret, if there is
+    /// one.
     pub(super) fn admit(&self, proxy: IpAddr, request: &Request<'_>) -> bool {
         self.trusted.iter().any(|network| network.contains(proxy))
             && self
@@ -60,7 +61,7 @@ impl AskingProxies {
     }
 }
 
-/// Whether the request has the secret, once.
+/// Whether the request has the secret in exactly one field.
 fn sends(request: &Request<'_>, secret: &[u8]) -> bool {
     let mut sent = request.values(SECRET);
     let first = sent.next();

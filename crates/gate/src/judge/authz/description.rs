@@ -112,7 +112,7 @@ impl<'a> Described<'a> {
         self.convention == Convention::Grpc
     }
 
-    /// `None` if the description lacks a part, or has one twice.
+    /// Reads the description; `None` if it lacks a part, or has one twice.
     pub(super) fn read(
         convention: Convention,
         request: &Request<'a>,
@@ -221,7 +221,8 @@ fn only<'a>(request: &Request<'a>, name: &str) -> Option<&'a str> {
     values.next().is_none().then_some(value)
 }
 
-/// `https://host/path?query`, as nginx writes it from its variables: into scheme, host and target.
+/// Splits `https://host/path?query`, as nginx writes it from its variables, into scheme, host and
+/// target.
 fn split(url: &str) -> Option<(&str, &str, &str)> {
     let (scheme, rest) = url.split_once("://")?;
     let slash = rest.find('/')?;
@@ -229,7 +230,7 @@ fn split(url: &str) -> Option<(&str, &str, &str)> {
     Some((scheme, host, target))
 }
 
-/// `None` if it is neither. Proxies name a WebSocket's scheme, too.
+/// Whether the scheme uses TLS; `None` if it is unknown. Proxies name a WebSocket's scheme, too.
 fn is_secure(scheme: &str) -> Option<bool> {
     match scheme {
         "https" | "wss" => Some(true),

@@ -7,7 +7,7 @@ use crate::judge::login::LOGIN_NAMES;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProxyReply {
-    /// Whether it is written as a `CheckResponse`.
+    /// Whether the reply is written as a `CheckResponse`.
     pub(crate) grpc: bool,
     /// The request may pass as this session.
     pub(crate) session: Option<Pass>,
@@ -17,7 +17,8 @@ pub(crate) struct ProxyReply {
     pub(crate) removed: Vec<String>,
     /// How long the proxy may remember this.
     pub(crate) remember: Duration,
-    /// Backends may learn who is logged in, so no client may send these fields.
+    /// Whether the reply names the logged-in user. Backends learn that from these fields, so no
+    /// client may send them.
     pub(crate) names_person: bool,
 }
 

@@ -43,7 +43,7 @@ impl Vault {
         Ok(format!("{PREFIX}{}.{text}", key.name))
     }
 
-    /// `None` if it was not sealed for this purpose with one of the keys.
+    /// Opens a text; `None` if it was not sealed for this purpose with one of the keys.
     pub(crate) fn open_text(&self, purpose: &str, sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         if sealed.len() > MAX_SEALED {
             return None;

@@ -39,7 +39,7 @@ pub(super) enum Material {
 }
 
 impl Material {
-    /// The algorithms that fit it.
+    /// The algorithms that fit the key.
     pub(super) fn algorithms(&self) -> &[Algorithm] {
         use Algorithm::{Hs256, Hs384, Hs512, Ps256, Ps384, Ps512, Rs256, Rs384, Rs512};
         match self {
@@ -50,7 +50,7 @@ impl Material {
     }
 }
 
-/// `what` names it in errors.
+/// Parses a set of keys. `what` names it in errors.
 pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
     let bad = |why| GateError::NoKey {
         what: what.to_owned(),
@@ -76,7 +76,7 @@ pub(super) fn parse(json: &[u8], what: &str) -> Result<JwkSet, GateError> {
     })
 }
 
-/// A key that can verify; `None` for any other key.
+/// Parses one key; `None` if it cannot verify anything.
 fn key(jwk: &Value) -> Result<Option<Jwk>, GateError> {
     let name = text(jwk, "kid").map(str::to_owned);
     let bad = |why| GateError::Key {
@@ -133,7 +133,7 @@ fn curve(name: Option<&str>) -> Option<(Algorithm, usize)> {
     }
 }
 
-/// Uncompressed: 4, x, y. RFC 7518 §6.2.1.2: both have the full length.
+/// The point in uncompressed form: 4, x, y. RFC 7518 §6.2.1.2: both have the full length.
 fn point(jwk: &Value, algorithm: Algorithm, length: usize) -> Option<Material> {
     let (x, y) = (bytes(jwk, "x")?, bytes(jwk, "y")?);
     (x.len() == length && y.len() == length).then(|| Material::Point {

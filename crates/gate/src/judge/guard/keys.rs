@@ -16,12 +16,12 @@ use crate::{GateError, Secret};
 
 /// Enough for the current and previous keys of several issuers; each may be tried for one token.
 const MAX_KEYS: usize = 64;
-/// A token without `kid` is tried with this many of the keys that have a name, and with all others.
+/// A token without `kid` is tried with all unnamed keys, and with this many of the named ones.
 const MAX_TRIED: usize = 8;
 /// A shorter secret can be guessed. RFC 7518 §3.2 requires the hash's length: 32, 48 or 64 bytes.
 const MIN_SECRET_LENGTH: usize = 32;
 
-/// It has no `Debug`.
+/// The keys for signatures of tokens. The type has no `Debug`, so no key can be printed.
 #[derive(Clone)]
 pub struct Keys {
     allowed: Vec<Algorithm>,

@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(lru.get(&[0]), Some(&0));
     }
 
-    /// The hash alone is not enough: two keys with the same hash are two keys.
+    /// The keys are compared, not only their hashes: two keys may have the same hash.
     #[test]
     fn all_the_bytes_count() {
         let mut lru = Lru::new(WAYS, [1, 2]);

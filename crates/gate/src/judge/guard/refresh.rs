@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// Clones refer to the same set.
+/// A handle to one set; clones refer to the same set.
 #[derive(Debug, Clone, Default)]
 pub struct Refresh(Arc<RefreshShared>);
 
@@ -22,7 +22,7 @@ struct RefreshShared {
 struct RefreshState {
     /// Whether the set is being read, or about to be.
     asked: bool,
-    /// `None` before the first read.
+    /// The earliest time of the next read; `None` before the first one.
     not_before: Option<Instant>,
 }
 

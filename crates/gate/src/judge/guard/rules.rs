@@ -12,7 +12,7 @@ use crate::judge::login::LoginRules;
 /// How the cookie contains the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CookieForm {
-    /// In standard base64, as in hyper-auth-proxy.
+    /// Standard base64, as in hyper-auth-proxy.
     Base64,
     /// Unencoded.
     Raw,
@@ -24,7 +24,7 @@ pub struct FetchedKeySet {
     pub json: Vec<u8>,
 }
 
-/// Shared by all threads. It has no `Debug`.
+/// The rules, shared by all threads. They contain keys, so there is no `Debug`.
 #[derive(Clone)]
 pub struct Rules {
     pub keys: Keys,
@@ -33,7 +33,7 @@ pub struct Rules {
     pub issuer: Option<String>,
     /// The required `aud`. RFC 7519 §4.1.3. If it is not set, any audience is accepted.
     pub audience: Option<String>,
-    /// The JWK Set that was fetched; `None` if it is yet to come, or none is configured.
+    /// The fetched JWK Set; `None` if it was not fetched yet, or none is configured.
     pub fetched: Option<Arc<FetchedKeySet>>,
     /// A set is yet to come: a token that no other key has signed gets 503 with `Retry-After`.
     pub awaits_keys: bool,

@@ -21,7 +21,7 @@ pub trait Sessions {
     fn find(&self, session: &str) -> impl Future<Output = Result<Option<Found>, SessionError>>;
 }
 
-/// A session as the store has it. It has no `Debug`.
+/// A session as the store has it. It has no `Debug`, so no credentials can be printed.
 pub struct Found {
     /// The credentials as stored: plain base64, or sealed.
     pub credentials: Vec<u8>,
@@ -40,12 +40,13 @@ pub enum SessionError {
 
 /// Tells whether a store's answer is still valid.
 pub trait Watch {
-    /// Whether it may be used for another request. Not after the store pushed an invalidation,
-    /// after its connection was lost, or after the session was revoked. Called on every request, so
-    /// it must only look at memory.
+    /// Whether the answer may be used for another request. It may not after the store pushed an
+    /// invalidation, after its connection was lost, or after the session was revoked. This is
+    /// called on every request, so it must only look at memory.
     fn holds(&self) -> bool;
 
-    /// Ends once the answer is no longer valid. If a stream is open, the store is then asked again.
+    /// Waits until the answer is no longer valid. If a stream is open, the store is then asked
+    /// again.
     fn outdated(&self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
 }
 
@@ -131,12 +132,12 @@ impl ActiveSession {
         }
     }
 
-    /// Whether it has the claims that these rules require.
+    /// Whether the session has the claims that these rules require.
     pub(crate) fn meets(&self, rules: &ClaimRules) -> bool {
         rules.is_empty() || self.login().is_some_and(|login| login.meets(rules))
     }
 
-    /// Must not be logged as it is.
+    /// The session's name. It must not be logged as it is.
     pub(crate) fn name(&self) -> &Rc<str> {
         &self.name
     }
@@ -172,7 +173,7 @@ impl Pass {
         self.until.min(self.session.expires.unwrap_or(i64::MAX))
     }
 
-    /// Ends when the store's answer is no longer valid.
+    /// Waits until the store's answer is no longer valid.
     pub(super) async fn outdated(&self) {
         self.session.watch.outdated().await;
     }

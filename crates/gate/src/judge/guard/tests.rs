@@ -27,7 +27,7 @@ pub(super) fn part(text: &str) -> String {
     URL_SAFE_NO_PAD.encode(text)
 }
 
-/// A token that is signed with `secret` and HS512, whatever its header says.
+/// Makes a token that is signed with `secret` and HS512, whatever its header says.
 pub(super) fn signed(header: &str, claims: &str, secret: &[u8]) -> String {
     let input = format!("{}.{}", part(header), part(claims));
     let key = hmac::Key::new(hmac::HMAC_SHA512, secret);
@@ -429,7 +429,7 @@ fn new_rules_count_from_the_next_request() {
     assert_eq!(said(), "ask canary-sid");
 }
 
-/// Setting the clock does not change timers, so the clock is read again and again.
+/// Setting the clock does not change timers, so the guard reads the clock again and again.
 #[tokio::test(start_paused = true)]
 async fn open_streams_end_with_their_token_even_if_the_clock_is_set() {
     let (guard, hand) = guard(rules());
@@ -464,7 +464,7 @@ async fn open_streams_end_with_their_token_even_if_the_clock_is_set() {
     assert!(guard.outlast(&pass).await);
 }
 
-/// A 401 would sign users out although their tokens may be valid.
+/// The answer must not be 401: that would sign users out although their tokens may be valid.
 #[test]
 fn while_a_set_of_keys_is_still_to_come_an_unknown_signature_is_503() {
     let waiting = Rules {

@@ -14,7 +14,7 @@ pub(super) enum SentToken<'a> {
 pub(super) enum TokenSource {
     Cookie,
     Bearer,
-    /// It is the cookie of a login, and not a token.
+    /// The cookie of a login, which is not a token.
     Login,
 }
 
@@ -33,7 +33,8 @@ impl<'a> SentToken<'a> {
     }
 }
 
-/// A cookie takes precedence: if there is one, even an invalid one, nothing else is tried.
+/// Finds the token or the cookie of a login. A cookie takes precedence: if there is one, even an
+/// invalid one, nothing else is tried.
 pub(super) fn find<'a>(fields: &'a [Field<'a>], rules: &Rules) -> Option<SentToken<'a>> {
     let cookie = rules
         .cookie

@@ -29,7 +29,7 @@ pub(crate) struct ActiveLogin {
     claims: Map<String, Value>,
     /// Fields for the backend, as lines of a head.
     lines: Vec<u8>,
-    /// `None` if the tokens cannot be refreshed. In seconds since 1970.
+    /// When to refresh the tokens, in seconds since 1970; `None` if they cannot be refreshed.
     refresh_at: Cell<Option<i64>>,
 }
 

@@ -55,7 +55,8 @@ fn has_domain(address: &str, domains: &[String]) -> bool {
     !user.is_empty() && domains.iter().any(is)
 }
 
-/// A text, a truth value or a number, or one of a list of these.
+/// Whether a claim has one of the wanted values: it is a text, a truth value, a number, or a list
+/// of these.
 fn has_value(value: &Value, wanted: &[String]) -> bool {
     let is = |text: &str| wanted.iter().any(|wanted| wanted == text);
     match value {

@@ -16,7 +16,8 @@ const PREFIX: &str = "login.";
 /// A cookie's value: 32 random bytes in base64url.
 const COOKIE_LENGTH: usize = 43;
 
-/// It has no `Debug`, because it has tokens in it. Times are in seconds since 1970.
+/// What the store keeps of a login. It contains tokens, so there is no `Debug`. Times are in
+/// seconds since 1970.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct LoginDocument {
     pub(crate) subject: String,
@@ -34,7 +35,7 @@ pub(crate) struct LoginDocument {
 }
 
 impl LoginDocument {
-    /// `None` if the stored value is not a login, or belongs to another session.
+    /// Opens a stored value; `None` if it is not a login, or belongs to another session.
     pub(crate) fn open(vault: &Vault, name: &str, stored: &[u8]) -> Option<Self> {
         let text = vault.open_text(&purpose(name), stored)?;
         serde_json::from_slice(&text).ok()
@@ -59,8 +60,8 @@ fn purpose(name: &str) -> String {
 }
 
 /// The name of the session of a cookie; `None` if gate has given out no such cookie. Gates with
-/// another realm ([`Login::realm`](crate::config::Login::realm)) do not find it in a store that
-/// they share.
+/// different realms ([`Login::realm`](crate::config::Login::realm)) may share a store: they do not
+/// find each other's sessions.
 pub(crate) fn session_name(realm: &str, cookie: &[u8]) -> Option<String> {
     let in_base64 = |b: &u8| b.is_ascii_alphanumeric() || b"-_".contains(b);
     let is_ours = cookie.len() == COOKIE_LENGTH && cookie.iter().all(in_base64);

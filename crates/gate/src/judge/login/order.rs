@@ -11,11 +11,12 @@ pub(crate) const MAX_FORM: u64 = 64 * 1024;
 /// A request for one of gate's own paths, or one that leads to a login.
 pub(crate) struct LoginRequest {
     pub(crate) order: LoginOrder,
-    /// The client that it counts for; `None` if a trusted proxy does not name its client.
+    /// The client for whose share the request counts; `None` if a trusted proxy does not name its
+    /// client.
     pub(crate) client: Option<IpAddr>,
     /// The request's body, which is read if the order takes one.
     pub(crate) body: Body,
-    /// Whether the connection may continue once the body was read, or if there is none.
+    /// Whether the connection may continue after the body was read, or if there is no body.
     pub(crate) stays: bool,
     /// Whether the protocol itself says where a body ends.
     pub(crate) frames: bool,
@@ -43,7 +44,7 @@ pub(crate) enum LoginOrder {
     },
     /// The provider reports that a user was logged out. The body has the token.
     ProviderLogout,
-    /// A frame in the provider's page reports it. The query has the session.
+    /// A frame in the provider's page reports a logout. The query has the session.
     FrameLogout {
         query: String,
     },

@@ -2,7 +2,7 @@
 
 use crate::record::Reason;
 
-/// It can be sent between threads.
+/// The answer as data that can be sent between threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoginReply {
     pub(crate) status: u16,
@@ -28,11 +28,11 @@ pub(crate) enum LoginPage {
     },
     LoggedIn,
     LoggedOut,
-    /// Empty, in a frame of a page of these origins.
+    /// An empty page for a frame in a page of these origins.
     LoggedOutInFrame {
         origins: String,
     },
-    /// Not a page: the answer to a CA that validates a name (RFC 8555 §8.3).
+    /// The answer to a CA that validates a name (RFC 8555 §8.3), which is not a page.
     Challenge {
         answer: String,
     },
@@ -65,8 +65,8 @@ impl LoginReply {
     }
 }
 
-/// A cookie for every path of this host only. The browser sends it when a link on another site
-/// leads here, but not with any other request from another site.
+/// Makes a cookie for every path of this host only. The browser sends it when a link on another
+/// site leads here, but not with any other request from another site.
 pub(crate) fn set_cookie(name: &str, value: &str, seconds: i64) -> String {
     format!("{name}={value}; Path=/; Max-Age={seconds}; Secure; HttpOnly; SameSite=Lax")
 }

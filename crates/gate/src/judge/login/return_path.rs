@@ -1,15 +1,15 @@
 //! Where the browser goes after a login: a path of the same origin. No value can be made that a
 //! browser would take for another origin.
 
-/// A longer one is replaced by `/`: the cookie that remembers it is at most 4096 bytes long.
+/// A longer path is replaced by `/`: the cookie that remembers it is at most 4096 bytes long.
 const MAX_LENGTH: usize = 1024;
 
-/// ASCII that begins with one slash.
+/// An ASCII path that begins with exactly one slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReturnPath(String);
 
 impl ReturnPath {
-    /// A path with its query; anything else becomes `/`.
+    /// Takes a path with its query; anything else becomes `/`.
     pub(crate) fn new(target: &str) -> Self {
         // Browsers read `\` as `/`, and drop tabs and line ends (WHATWG URL §4.4).
         let odd = |c: char| c.is_control() || c == '\\';

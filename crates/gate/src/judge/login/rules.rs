@@ -40,7 +40,7 @@ pub(crate) struct LoginRules {
 /// What to do with a request that gate answers itself.
 pub(crate) enum LoginAnswer {
     Now(LoginReply),
-    /// The service has to do something.
+    /// The login service has to do something.
     Later(LoginRequest),
 }
 
@@ -71,8 +71,8 @@ impl LoginRules {
         &self.cookie
     }
 
-    /// Whether a `Set-Cookie` is for one of gate's own cookies. Some browsers store what follows an
-    /// empty name as a name.
+    /// Whether a `Set-Cookie` is for one of gate's own cookies. If a cookie's name is empty, some
+    /// browsers take its value for a name.
     pub(crate) fn sets_own_cookie(&self, field: &Field<'_>) -> bool {
         if !field.name.eq_ignore_ascii_case("set-cookie") {
             return false;

@@ -31,7 +31,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// `None` if a parameter occurs twice, or is too long.
+    /// Parses the callback's query; `None` if a parameter occurs twice, or is too long.
     fn parse(query: &str) -> Option<Self> {
         let mut answer = Self::default();
         for (name, value) in parse(query.as_bytes()) {
@@ -139,7 +139,7 @@ impl LoginDesk {
         Ok(found.is_some_and(|(_, document)| now() < document.end))
     }
 
-    /// The ID token among these tokens, if there is one.
+    /// Verifies the ID token among these tokens, if there is one.
     pub(super) async fn verified(
         &self,
         metadata: &Metadata,

@@ -6,10 +6,10 @@ use crate::error::FetchError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoginError {
-    /// What came through the browser, or a token, is not acceptable.
+    /// The browser's parameters or a token are not acceptable.
     #[error("{0}")]
     Refused(&'static str),
-    /// The provider says no, with its error code.
+    /// The provider refused the request, with this error code.
     #[error("the provider answered with the error '{0}'")]
     Denied(String),
     #[error("the provider's {what} cannot be used: {why}")]

@@ -21,7 +21,7 @@ const MAX_REFRESHES: usize = 1024;
 /// Clones give orders to the same service, which ends with the last of them.
 #[derive(Clone)]
 pub(crate) struct LoginHandle {
-    /// The service takes them at once, and bounds how many wait.
+    /// New requests. The service takes them at once, and bounds how many wait.
     requests: mpsc::UnboundedSender<PendingLogin>,
     refreshes: mpsc::Sender<Refresh>,
     counts: Arc<LoginCounts>,
@@ -117,7 +117,7 @@ impl LoginHandle {
         Arc::downgrade(&self.counts)
     }
 
-    /// Whether both give orders to the same service.
+    /// Whether both handles belong to the same service.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.counts, &other.counts)
     }

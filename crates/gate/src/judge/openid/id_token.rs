@@ -31,13 +31,13 @@ pub(super) struct IdToken {
 pub(super) struct Expected<'a> {
     pub(super) issuer: &'a str,
     pub(super) client_id: &'a str,
-    /// In seconds since 1970.
+    /// The present time, in seconds since 1970.
     pub(super) now: i64,
     pub(super) leeway: i64,
 }
 
-/// `nonce` is that of the request; a token that a refresh brings may have none. `access_token` is
-/// the one that came with it.
+/// Checks the claims. `nonce` is the request's; an ID token from a refresh may have none.
+/// `access_token` is the one that came with the ID token.
 pub(super) fn check(
     payload: &[u8],
     algorithm: Algorithm,

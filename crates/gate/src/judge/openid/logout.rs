@@ -24,7 +24,7 @@ use crate::record::{LoginEvent, Reason};
 struct EndedLogins {
     subject: Option<String>,
     sid: Option<String>,
-    /// For logins that are being completed; see [`LoginDesk::has_ended`].
+    /// A mark for logins that are being completed; see [`LoginDesk::has_ended`].
     mark: String,
     /// The claim to release if the store fails: the provider may then send its token again.
     used: Option<String>,
@@ -137,7 +137,7 @@ impl LoginDesk {
         Ok(LoginReply::page(200, Reason::LoggedOut, page))
     }
 
-    /// How long a logout token can be used, whatever the clocks say.
+    /// How long a logout token can be used if the clocks differ by as much as is allowed.
     fn token_life(&self) -> Duration {
         let leeway = seconds(self.settings.leeway.0);
         let life = logout_token::MAX_AGE.saturating_add(leeway.saturating_mul(2));
@@ -216,9 +216,10 @@ impl LoginDesk {
     }
 
     /// Whether the provider has ended the sessions of an index since it issued this ID token. Both
-    /// times come from the provider, in seconds; of two in the same second, the logout is the later
-    /// one if it arrived after `began`, in milliseconds, when the tokens were requested. A frame
-    /// does not say when the provider ended them, so the time of its arrival counts.
+    /// times come from the provider, in seconds. If they are in the same second, the logout counts
+    /// as later if it arrived after `began`, the time in milliseconds at which the tokens were
+    /// requested. A frame does not say when the provider ended them, so the time of its arrival
+    /// counts.
     pub(super) async fn has_ended(
         &self,
         index: &str,

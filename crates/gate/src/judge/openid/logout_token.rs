@@ -7,12 +7,14 @@ use super::LoginError;
 use super::id_token::{Expected, object, text, whole};
 
 const EVENT: &str = "http://schemas.openid.net/event/backchannel-logout";
-/// In seconds: older tokens are refused, and a token's `jti` is remembered for this long.
+/// The oldest age of a token, in seconds: older tokens are refused, and a token's `jti` is
+/// remembered for this long.
 pub(super) const MAX_AGE: i64 = 300;
-/// In bytes.
+/// The longest name, in bytes.
 const MAX_NAME: usize = 512;
 
-/// Which sessions have ended: those of one session at the provider, or all sessions of a user.
+/// Which sessions have ended: all sessions of a user, or only those that belong to one session at
+/// the provider.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LogoutToken {
     pub(super) subject: Option<String>,

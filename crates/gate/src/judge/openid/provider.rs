@@ -29,10 +29,10 @@ use crate::{GateError, Secret};
 /// The time limit from the name lookup to an answer's last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_METADATA: u64 = 256 * 1024;
-/// The largest answer with tokens, or with claims.
+/// The largest answer with tokens or with claims, in bytes.
 const MAX_ANSWER: u64 = 64 * 1024;
 const MAX_CLAIMS: usize = 16 * 1024;
-/// The largest access or refresh token.
+/// The largest access or refresh token, in bytes.
 const MAX_TOKEN: usize = 8 * 1024;
 /// How long metadata and keys are used before they are read again.
 const METADATA_LIFE: Duration = Duration::from_hours(1);
@@ -48,14 +48,14 @@ pub(crate) struct OpenIdProvider {
     known: RefCell<Option<Arc<Metadata>>>,
     /// Held while the metadata is read, so that it is read once.
     reading: AsyncMutex<()>,
-    /// When it last could not be read.
+    /// When reading the metadata last failed.
     failed: Cell<Option<Instant>>,
 }
 
 pub(super) struct Metadata {
     pub(super) authorization: Url,
     pub(super) end_session: Option<Url>,
-    /// RFC 9207 §3: its answers name their issuer.
+    /// RFC 9207 §3: the provider's answers name their issuer.
     pub(super) names_itself: bool,
     token: Endpoint,
     userinfo: Option<Endpoint>,
@@ -80,7 +80,7 @@ pub(super) struct Tokens {
     pub(super) access_token: Option<Zeroizing<String>>,
     pub(super) id_token: Option<Zeroizing<String>>,
     pub(super) refresh_token: Option<Zeroizing<String>>,
-    /// In seconds.
+    /// The lifetime of the tokens, in seconds.
     pub(super) expires_in: Option<i64>,
 }
 
@@ -109,7 +109,7 @@ impl OpenIdProvider {
         })
     }
 
-    /// Whether its metadata and its keys can be read and used.
+    /// Whether the provider's metadata and keys can be read and used.
     pub(crate) async fn answers(&self) -> Result<(), LoginError> {
         self.metadata().await.map(|_| ())
     }
@@ -339,7 +339,7 @@ impl OpenIdProvider {
 }
 
 impl Metadata {
-    /// A panic leaves nothing half done, so a poisoned lock can be used.
+    /// Locks the keys. A panic leaves nothing half done, so a poisoned lock can be used.
     fn keys(&self) -> MutexGuard<'_, KeysAsRead> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -399,7 +399,7 @@ impl Tokens {
     }
 }
 
-/// RFC 6749 §5.2: an error code; anything else is an outage.
+/// Reads a refusal: an error code (RFC 6749 §5.2). Anything else is an outage.
 fn refusal(what: &'static str, reply: &Reply) -> LoginError {
     let code = object(what, reply).ok();
     let code = code
@@ -422,8 +422,8 @@ fn object(what: &'static str, reply: &Reply) -> Result<Map<String, Value>, Login
     object.map_err(|_| provider(what, "its answer is not a JSON object"))
 }
 
-/// An endpoint without TLS of a provider that has TLS itself. Addresses of this machine are no
-/// exception: a provider elsewhere must not make gate send requests to what runs here.
+/// Finds an endpoint without TLS although the provider has TLS itself. Addresses of this machine
+/// are no exception: a provider elsewhere must not make gate send requests to what runs here.
 fn endpoint_in_clear(issuer: &str, document: &Map<String, Value>) -> Option<&'static str> {
     const ENDPOINTS: [&str; 5] = [
         "authorization_endpoint",

@@ -45,7 +45,8 @@ const ENDING: [&str; 5] = [
 #[derive(Default)]
 pub(super) struct FailedRefreshes {
     all: Option<Instant>,
-    /// One that the provider refuses must not delay those of other users.
+    /// Failures by session. If the provider refuses one session, the sessions of other users must
+    /// not wait.
     sessions: HashMap<String, Instant>,
 }
 
@@ -70,7 +71,7 @@ fn is_recent(at: Instant) -> bool {
 }
 
 impl LoginDesk {
-    /// All callers that ask at once for the same session get the same outcome.
+    /// Refreshes a session. All callers that ask at once for the same session get the same outcome.
     pub(super) async fn refresh_for(
         self: Rc<Self>,
         name: String,

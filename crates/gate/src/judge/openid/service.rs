@@ -110,7 +110,7 @@ impl LoginService {
 }
 
 impl LoginDesk {
-    /// Returns whose request it was.
+    /// Carries out a request, and returns its client.
     async fn carry_out(self: Rc<Self>, request: PendingLogin) -> Option<IpAddr> {
         let PendingLogin { asked, body, reply } = request;
         // The task that asked may have ended.
@@ -206,7 +206,7 @@ impl LoginDesk {
         session_name(&self.settings.realm(), cookie.as_bytes())
     }
 
-    /// A login as the store has it; `None` if there is none.
+    /// Finds a login in the store; `None` if there is none.
     pub(super) async fn find(
         &self,
         name: &str,
@@ -218,8 +218,8 @@ impl LoginDesk {
         }))
     }
 
-    /// The name of an index of sessions: all sessions of a user, or those of one session at the
-    /// provider.
+    /// The name of an index of sessions: all sessions of a user, or all that belong to one session
+    /// at the provider.
     pub(super) fn index(&self, kind: &str, name: &str) -> String {
         let realm = self.settings.realm();
         document::hashed(format!("{realm}\0{kind}\0{name}").as_bytes())

@@ -13,8 +13,8 @@ use crate::judge::login::{ReturnPath, state_cookies};
 
 /// Seconds within which a login must be completed.
 pub(super) const LIFE: i64 = 600;
-/// The length of the part of the state that names the cookie: tabs that begin at the same time do
-/// not replace each other's cookie.
+/// The length of the part of the state that names the cookie. Each login has another name, so tabs
+/// that begin at the same time do not replace each other's cookies.
 const NAME_LENGTH: usize = 8;
 const PURPOSE: &str = "login state";
 
@@ -67,8 +67,9 @@ impl LoginState {
         sealed.map_err(|_| LoginError::Cryptography)
     }
 
-    /// The state with this name among those that the browser has. All are looked at, because
-    /// another host of the site may have added cookies before it; the head's size limits them.
+    /// The state with this name among those that the browser has. All cookies are looked at,
+    /// because another host of the site may have added some before the right one; the head's size
+    /// limits their number.
     pub(super) fn find(vault: &Vault, sealed: &[String], state: &str, now: i64) -> Option<Self> {
         sealed.iter().find_map(|sealed| {
             let opened = vault.open_text(PURPOSE, sealed.as_bytes())?;

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::fair_queue::{FairQueue, Waiter};
 use crate::judge::login::{LoginReply, LoginRequest};
 
-/// Requests that are answered at once, and those of one client among them. Each may cost the
+/// The number of requests that are answered at once, in total and for one client. Each may cost the
 /// provider a request.
 const MAX_AT_ONCE: usize = 256;
 const MAX_PER_CLIENT: usize = 16;
@@ -33,7 +33,8 @@ impl Waiter for PendingLogin {
     }
 }
 
-/// Call [`Self::next`] after each [`Self::push`] and each [`Self::ended`], until it is `None`.
+/// Decides the order of requests. Call [`Self::next`] after each [`Self::push`] and each
+/// [`Self::ended`], until it is `None`.
 #[derive(Default)]
 pub(super) struct LoginTurns {
     waiting: FairQueue<PendingLogin>,

@@ -34,14 +34,14 @@ impl<'a> Authority<'a> {
         self.name
     }
 
-    /// Whether it is this host, with any port. Case makes no difference (RFC 9110 §4.2.3), nor does
-    /// the way in which an address is written.
+    /// Whether the authority is this host, with any port. Case makes no difference (RFC 9110
+    /// §4.2.3), nor does the way in which an address is written.
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.name.eq_ignore_ascii_case(host)
             || address(self.name).is_some_and(|own| address(host) == Some(own))
     }
 
-    /// Whether URL parsers read it as an IPv4 address that programs which compare text do not
+    /// Whether URL parsers read the host as an IPv4 address that programs which compare text do not
     /// recognize: `127.1`, `0x7f000001`, `0177.0.0.1` (WHATWG URL §3.5, "ends in a number").
     pub(crate) fn is_unclear_number(&self) -> bool {
         let last = self.name.rsplit('.').next().unwrap_or_default();
@@ -63,7 +63,7 @@ impl<'a> Authority<'a> {
         }
     }
 
-    /// Writes it for the backend: in lower case, and without an empty port.
+    /// Writes the authority for the backend: in lower case, and without an empty port.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(self.name.as_bytes());

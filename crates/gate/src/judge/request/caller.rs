@@ -10,7 +10,7 @@ use crate::record::{Caller, ErrorFormat};
 const MAX_ACCEPT_LENGTH: usize = 512;
 
 impl Caller {
-    /// A head may be judged more than once; it keeps its ID.
+    /// Sets the request's ID, once: a head may be judged more than once.
     pub(crate) fn set_request(&mut self, request: &Request<'_>) {
         if !self.id.is_none() {
             return;

@@ -20,7 +20,7 @@ pub(crate) struct Forwarding<'a> {
     pub(crate) client: IpAddr,
     /// Whether the client came over TLS or QUIC.
     pub(crate) secure: bool,
-    /// It came as early data and may be a replay. RFC 8470 §5.1.
+    /// The request came as early data and may be a replay. RFC 8470 §5.1.
     pub(crate) early: bool,
     /// The session's `Authorization` for the backend; set again on every request.
     pub(crate) authorization: Option<&'a [u8]>,
@@ -130,8 +130,8 @@ pub(crate) fn add_length(head: &mut Vec<u8>, length: u64) {
     head.extend_from_slice(b"\r\n");
 }
 
-/// Gate writes the length as it understood it: `Connection` might name the client's own field, or
-/// the field might be read differently.
+/// Writes the length as gate understood it: `Connection` might name the client's own field, or the
+/// field might be read differently.
 fn counted(out: &mut Vec<u8>, length: u64) {
     use std::io::Write;
     // Writing to a Vec does not fail.
@@ -142,7 +142,7 @@ fn line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     write_field(name, value, out);
 }
 
-/// The cookies of others.
+/// Writes the cookies that are not gate's own.
 fn cookies(out: &mut Vec<u8>, field: &Field<'_>, own: &str) {
     let start = out.len();
     out.extend_from_slice(field.name.as_bytes());
@@ -200,7 +200,7 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
             .any(|hop| hop.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// Whether a program may take it for a field that says who is logged in.
+/// Whether a program may take this name for a field that says who is logged in.
 fn is_login_field(name: &str) -> bool {
     let start = name.get(..LOGIN_FIELDS.len());
     start.is_some_and(|start| is_read_as(start, LOGIN_FIELDS))
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(sent, expected);
     }
 
-    /// Otherwise the body would be the next request.
+    /// Without the length, the backend would read the body as the next request.
     #[test]
     fn a_length_is_the_requests_whoever_names_it() {
         let sent = written(

@@ -224,7 +224,7 @@ pub(crate) fn is_identity(name: &str) -> bool {
         && !CLIENTS.iter().any(|own| is_read_as(name, own))
 }
 
-/// Whether it names a method, which frameworks then use instead of the request line's.
+/// Whether the field names a method, which frameworks then use instead of the request line's.
 pub(crate) fn overrides_method(name: &str) -> bool {
     match name.len() {
         13 => is_read_as(name, "x-http-method"),
@@ -235,7 +235,7 @@ pub(crate) fn overrides_method(name: &str) -> bool {
 }
 
 /// Whether CGI makes the same variable of both names (RFC 3875 §4.1.18). It writes `-` as `_`, and
-/// some servers write every other character as `_` that is neither a letter nor a digit.
+/// some servers also replace every other character that is neither a letter nor a digit.
 pub(in crate::judge) fn is_read_as(name: &str, other: &str) -> bool {
     name.len() == other.len()
         && name

@@ -18,13 +18,13 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// Whether the backend gets it in chunks.
+    /// Whether the backend gets the body in chunks.
     pub(crate) fn is_chunked(self) -> bool {
         matches!(self, Self::Chunked | Self::Framed)
     }
 }
 
-/// The one meaning of a request.
+/// A request with exactly one meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inspected<'a> {
     /// The path in origin form, or `*`.
@@ -239,8 +239,8 @@ impl<'a> FramingFields<'a> {
         }
     }
 
-    /// One protocol, and not HTTP itself: requests inside an HTTP/2 connection to the backend would
-    /// bypass gate.
+    /// Whether the request asks to switch to one protocol other than HTTP: requests inside an
+    /// HTTP/2 connection to the backend would bypass gate.
     fn upgrade(&self, version: Version) -> Option<&'a [u8]> {
         let is_http = |protocol: &[u8]| {
             protocol.eq_ignore_ascii_case(b"h2c") || protocol.eq_ignore_ascii_case(b"h2")

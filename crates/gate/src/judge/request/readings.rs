@@ -15,8 +15,8 @@ use super::BadRequestError;
 const MAX_READINGS: usize = 64;
 const MAX_BYTES: usize = 16 * 1024;
 
-/// What a server may do to a path; `None` if it changes nothing. Each step first searches for what
-/// it changes, which costs far less than the change.
+/// A change that a server may make to a path; `None` if it changes nothing. Each step first
+/// searches for what it changes, which costs far less than the change.
 type Step = fn(&[u8]) -> Option<Vec<u8>>;
 
 const STEPS: [Step; 10] = [

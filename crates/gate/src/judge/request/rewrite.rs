@@ -76,7 +76,7 @@ impl Rewrite {
         rewrite.is_consistent().map(|()| rewrite)
     }
 
-    /// Each field is in one list, once.
+    /// Checks that each field is in only one list, and only once.
     fn is_consistent(&self) -> Result<(), RewriteError> {
         let set = self.set.iter().map(|(name, _)| ("set", name));
         let remove = self.remove.iter().map(|name| ("remove", name));
@@ -151,7 +151,7 @@ fn known(key: &'static str, name: &str) -> Result<String, RewriteError> {
     Err(RewriteError { key, why })
 }
 
-/// Text with `{client}`, `{host}` and `{scheme}` in it.
+/// Parses a text that contains `{client}`, `{host}` and `{scheme}`.
 fn parts(value: &str) -> Result<Vec<ValuePart>, String> {
     if value.bytes().any(|byte| byte.is_ascii_control()) || value.trim() != value {
         return Err(format!("{value:?} cannot be a field's value"));

@@ -52,7 +52,8 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
     }
 }
 
-/// Only Envoy's gRPC protocol has a way to say it.
+/// Warns if fields are removed for proxies other than Envoy's gRPC: only that protocol has a way to
+/// say it.
 fn removal(config: &Config, report: &mut CheckReport) {
     let asks_over_http =
         |(key, list): (&str, &[std::net::SocketAddr])| key != "authz.grpc" && !list.is_empty();

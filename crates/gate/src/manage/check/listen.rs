@@ -9,7 +9,7 @@ use crate::judge::request::is_identity;
 
 /// The largest head. The parsers have room for tens of thousands of fields at most.
 const MAX_HEAD: u64 = 512 * 1024;
-/// The longest that a thread stays awake for nothing.
+/// The longest time that a thread may stay awake although nothing happens.
 const MAX_BUSY_POLL: Duration = Duration::from_millis(1);
 
 pub(super) fn check(config: &Config, report: &mut CheckReport) {
@@ -130,7 +130,8 @@ pub(super) fn is_far(address: &SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }
 
-/// Without a certificate gate makes one, which is for trying it on this machine.
+/// Warns if there is no certificate: gate then makes one, which is only for trying it out on this
+/// machine.
 fn untrusted(config: &Config, report: &mut CheckReport) {
     let numbered = config.listen.https.iter().enumerate();
     let mut far = numbered.filter(|(_, address)| is_far(address));

@@ -11,7 +11,7 @@ use crate::config::meaning::algorithm;
 use crate::config::{Config, Login, Route};
 use crate::judge::request::is_token;
 
-/// In bytes; client secrets issued by providers are longer.
+/// The shortest secret, in bytes; client secrets issued by providers are longer.
 const MIN_SECRET: usize = 16;
 /// Browsers accept names with this prefix only from this host, over TLS, for all its paths.
 const HOST_PREFIX: &str = "__Host-";

@@ -25,8 +25,8 @@ impl CheckReport {
     }
 }
 
-/// The nearest to `place` that there is. Names of upstreams may contain dots, so the longest key
-/// counts.
+/// The position of the key that is nearest to `place`. Names of upstreams may contain dots, so the
+/// longest key counts.
 fn in_table(table: &DeTable<'_>, place: &str) -> Option<Range<usize>> {
     let rests = table.iter().filter_map(|(key, value)| {
         let rest = place.strip_prefix(&**key.get_ref())?;

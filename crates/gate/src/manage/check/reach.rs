@@ -21,10 +21,10 @@ use crate::judge::openid::OpenIdProvider;
 
 /// The store's own deadlines are shorter.
 const STORE_TIMEOUT: Duration = Duration::from_secs(10);
-/// No session has this name.
+/// The name of a session that does not exist.
 const NOBODY: &str = "roundtrip-gate-check";
 
-/// Adds an error for each one that does not answer.
+/// Adds an error for each server that does not answer.
 pub async fn reach(config: &Config, report: &mut CheckReport) {
     store(config, report).await;
     provider(config, report).await;
@@ -94,7 +94,7 @@ async fn store(config: &Config, report: &mut CheckReport) {
     }
 }
 
-/// Its metadata and its keys. Invalid settings were reported before.
+/// Requests the provider's metadata and keys. Invalid settings were reported before.
 async fn provider(config: &Config, report: &mut CheckReport) {
     let Some(login) = &config.login else {
         return;

@@ -8,7 +8,7 @@ use crate::config::Listen;
 const TTL: u32 = 300;
 const HTTPS: u16 = 443;
 
-/// A line for each name and port, as zone files have them.
+/// Writes one line for each name and port, as in a zone file.
 pub(super) fn https(listen: &Listen, names: &[String]) -> Vec<String> {
     let alpn = if listen.h3 { "h3,h2" } else { "h2" };
     let ports = listen.https.iter().map(|at| listen.announced_port(at));

@@ -183,7 +183,7 @@ fn hidden(place: &str, open: &Route, config: &Config, report: &mut CheckReport) 
     }
 }
 
-/// Whether the other route's path is the same or below.
+/// Whether the other route's path is the same as, or below, this one's.
 fn covers(route: &Route, other: &Route) -> bool {
     let [route, other] = [route, other].map(|r| r.path.trim_end_matches('/').as_bytes());
     is_below(other, route, <[u8]>::eq)

@@ -19,7 +19,7 @@ use crate::config::{CertificateFiles, Config, Resumption, SecretFrom};
 const DAY: i64 = 24 * 3600;
 /// Automatic renewal happens earlier.
 const MIN_VALIDITY: i64 = 14 * DAY;
-/// Bundles of all public CAs have a quarter of this.
+/// The largest certificate file: bundles of all public CAs have a quarter of this size.
 const MAX_FILE_SIZE: u64 = 1024 * 1024;
 const SEED: usize = 32;
 

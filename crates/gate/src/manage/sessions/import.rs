@@ -15,8 +15,8 @@ use crate::judge::credentials::Vault;
 
 /// Names have up to 512 bytes, and credentials a few dozen.
 const MAX_LINE_LENGTH: usize = 64 * 1024;
-/// The largest number of lines that are stored at once, and the length in bytes of all but the last
-/// of them.
+/// The largest number of lines that are stored at once, and the largest length in bytes of all of
+/// them but the last.
 const MAX_BATCH: usize = 500;
 const MAX_BATCH_LENGTH: usize = 1024 * 1024;
 
@@ -24,7 +24,7 @@ const MAX_BATCH_LENGTH: usize = 1024 * 1024;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Imported {
     pub stored: u64,
-    /// They had already expired.
+    /// Sessions that had already expired.
     pub expired: u64,
     pub failed: u64,
     /// The rest was not read or does not count, because the last error would have repeated for
@@ -97,7 +97,7 @@ impl SessionManager {
         imported
     }
 
-    /// Stores all of them at once. If that fails, stores one after the other, to find the line that
+    /// Stores all records at once. If that fails, stores them one by one, to find the line that
     /// cannot be stored.
     async fn store_batch(
         &self,

@@ -15,7 +15,7 @@ pub struct Resealed {
     pub sealed: u64,
     /// Already sealed under the first key.
     pub kept: u64,
-    /// They were revoked, expired or rewritten meanwhile.
+    /// Sessions that were revoked, expired or rewritten meanwhile.
     pub gone: u64,
     pub failed: u64,
     /// The rest was not processed, because the last error would have repeated for every session.
@@ -29,7 +29,7 @@ enum SealOutcome {
 }
 
 impl SessionManager {
-    /// `told` gets each session that failed; it stays as it was.
+    /// Seals all sessions. `told` gets each session that failed; it stays as it was.
     pub async fn seal(
         &self,
         mut told: impl FnMut(&str, &GateError),

@@ -21,7 +21,7 @@ struct Woken {
     waiting: Option<Waker>,
 }
 
-/// The runtime calls it on its thread after each sleep.
+/// Notes that the thread was asleep. The runtime calls it after each sleep.
 pub(super) fn thread_woke_up() {
     let waker = WOKEN.with_borrow_mut(|woken| {
         woken.at = Some(Instant::now());

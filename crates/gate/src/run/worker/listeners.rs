@@ -100,8 +100,8 @@ impl Listeners {
         })
     }
 
-    /// The plan's parts were already made once without an error; if one occurs here, the thread
-    /// stays as it was.
+    /// The plan's parts were already made once without an error; if an error occurs here
+    /// nevertheless, the thread keeps its old plan.
     pub(super) fn follow(&mut self, plan: Arc<Plan>) {
         let next = ThreadPlan::begin(
             plan,

@@ -20,7 +20,7 @@ use crate::run::plan::Plan;
 pub(super) struct ThreadPlan {
     pub(super) plan: Arc<Plan>,
     known: NearSessions,
-    /// Exists as long as new requests use `known`.
+    /// Dropped with the plan; while it exists, new requests use `known`.
     current: Rc<()>,
     pub(super) upstreams: BTreeMap<String, Rc<Upstream>>,
 }

@@ -28,7 +28,7 @@ pub(super) struct RequestBody<'h, 'a, IO> {
 enum Remaining {
     Counted(u64),
     Chunks(Chunked),
-    /// Until the client closes.
+    /// The body ends when the client closes.
     Anything,
 }
 

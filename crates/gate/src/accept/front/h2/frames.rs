@@ -9,12 +9,12 @@ use std::time::Duration;
 use roundtrip_wire::h2::Tally;
 use tokio::time::Instant;
 
-/// The number of such frames that a request allows: priorities, windows.
+/// The number of frames without a request or data (priorities, windows) that one request allows.
 const PER_REQUEST: u64 = 16;
 /// The number of such frames that a piece of an answer allows: two window updates, however many
 /// frames it is sent in.
 const PER_PIECE: u64 = 4;
-/// The bytes of an answer that allow one frame.
+/// The number of bytes of an answer that allow one such frame.
 const BYTES: u64 = 1024;
 const PER_SECOND: u64 = 10;
 
@@ -23,7 +23,7 @@ const PER_SECOND: u64 = 10;
 pub(super) struct Frames {
     most: u64,
     left: Cell<u64>,
-    /// Until when elapsed time has been credited.
+    /// The time up to which elapsed time has been credited.
     since: Cell<Instant>,
 }
 

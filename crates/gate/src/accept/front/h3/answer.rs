@@ -61,7 +61,7 @@ impl Sink for Answer {
         self.trailers = trailers.clone();
     }
 
-    /// A small answer is sent in one write.
+    /// Sends a small answer in one write.
     async fn end(&mut self) -> io::Result<()> {
         if !self.trailers.is_empty() {
             let trailers = std::mem::take(&mut self.trailers);

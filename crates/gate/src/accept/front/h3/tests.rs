@@ -94,7 +94,7 @@ async fn meet_bare(scene: &Scene) -> BareConnection {
     }
 }
 
-/// A client after its handshake.
+/// Makes a client that has completed its handshake.
 async fn client(scene: &Scene) -> AcceptedConnection {
     let met = meet(scene).await;
     met.confirmed.give();
@@ -150,7 +150,7 @@ async fn ask(client: &mut Client, request: Request<()>) -> Stream {
     stream
 }
 
-/// The rest of the answer.
+/// Reads the rest of the answer.
 async fn rest(stream: &mut Stream) -> Result<Vec<u8>, h3::error::StreamError> {
     let mut all = Vec::new();
     while let Some(mut data) = stream.recv_data().await? {
@@ -230,7 +230,7 @@ fn a_body_is_as_long_as_it_says_or_refused() {
     );
 }
 
-/// The engine reports it like the body's end.
+/// The engine reports a frame without data in the same way as the body's end.
 #[test]
 fn a_frame_without_data_is_not_the_end() {
     run(

@@ -11,7 +11,7 @@ use rustls::sign::CertifiedKey;
 
 use crate::{GateError, Secret, config};
 
-/// No useful chain is longer.
+/// The longest useful chain is shorter.
 const MAX_CHAIN_LENGTH: usize = 16;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Files {
 
 type FileVersions = [Option<FileVersion>; 2];
 
-/// Distinguishes contents of a file without reading them.
+/// Distinguishes two versions of a file without reading them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileVersion {
     seconds: i64,

@@ -77,7 +77,8 @@ fn without_early_data_the_handshake_comes_first() {
     });
 }
 
-/// Two processes with one store: early data that one has accepted, the other does not accept again.
+/// Two processes share a store: early data that one has accepted is not accepted again by the
+/// other.
 #[test]
 fn the_same_early_data_is_taken_once_in_all() {
     run(async {

@@ -190,7 +190,7 @@ fn with_many_unvalidated_clients_new_ones_get_a_retry() {
     });
 }
 
-/// Other threads, other processes, and their successors.
+/// Other threads, other processes, and their successors accept the tokens.
 #[test]
 fn tokens_are_good_wherever_the_seed_is_the_same() {
     run(async {
@@ -346,7 +346,7 @@ fn a_client_for_which_there_is_no_room_is_told() {
     });
 }
 
-/// Gate does not look up the session that it names.
+/// The hello names a session, and gate does not look it up.
 #[test]
 fn a_hello_that_takes_long_is_answered_by_a_full_handshake() {
     run(async {

@@ -13,7 +13,7 @@ const NOW: Time = Time(1_000_000_000);
 pub(super) struct QuicClients {
     endpoint: Endpoint,
     config: ClientConfig,
-    /// The number of each client's datagrams that are sent.
+    /// The largest number of datagrams that each client sends.
     most: usize,
     last: Option<(UdpSocket, Handle)>,
     /// The datagrams that the last client has not sent.
@@ -27,7 +27,7 @@ impl QuicClients {
         Self::saying(scene, false, usize::MAX)
     }
 
-    /// Each client sends the first half of its hello.
+    /// Makes clients that send only the first half of their hello.
     pub(super) fn with_halves(scene: &Scene) -> Self {
         Self::saying(scene, true, 1)
     }
@@ -51,7 +51,7 @@ impl QuicClients {
         }
     }
 
-    /// One more client, from a new address.
+    /// Starts one more client, from a new address.
     pub(super) fn send(&mut self, to: SocketAddr) {
         let config = &self.config;
         let handle = self.endpoint.connect(NOW, config, to, "localhost").unwrap();
@@ -108,7 +108,7 @@ impl QuicClients {
         socket.recv(&mut [0; 2000]).is_ok()
     }
 
-    /// The last client closes its connection.
+    /// Closes the connection of the last client.
     pub(super) fn give_up(&mut self, to: SocketAddr) {
         let (_, handle) = self.last.as_ref().unwrap();
         let connection = self.endpoint.connection(*handle).unwrap();

@@ -17,7 +17,7 @@ pub(super) struct Relay {
 
 struct State {
     to: Cell<SocketAddr>,
-    /// Requests another port towards the server.
+    /// Requests another local port for the traffic towards the server.
     rebind: Notify,
     rebound: Notify,
     /// A datagram from the client has gone to the server.
@@ -48,7 +48,7 @@ impl Relay {
         self.state.to.set(to);
     }
 
-    /// From now on, the client's datagrams are sent from another port.
+    /// Sends the client's datagrams from another port from now on.
     pub(super) async fn rebind(&self) {
         self.state.rebind.notify_one();
         self.state.rebound.notified().await;

@@ -49,7 +49,7 @@ pub(super) struct Setting {
     pub(super) tls: Tls,
     pub(super) listen: Listen,
     pub(super) seed: u8,
-    /// All of them run on this thread.
+    /// The number of threads; all of them are simulated on this thread.
     pub(super) threads: usize,
     pub(super) within: Duration,
     pub(super) place: Option<SharedStore>,
@@ -234,7 +234,7 @@ async fn serve_quic(listener: Rc<QuicListener>) {
     }
 }
 
-/// Sends one line with everything that is known, and closes.
+/// Sends one line with everything that is known about the client, and closes.
 async fn describe(mut met: AcceptedConnection) {
     let mut heard = Vec::new();
     while !heard.ends_with(b"\n") {

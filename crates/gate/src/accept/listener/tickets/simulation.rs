@@ -19,11 +19,11 @@ const BEGIN: u64 = 500_000 * EPOCH;
 const TICKETS: usize = 60;
 
 struct Replica {
-    /// The time that its clock shows.
+    /// The time that the replica's clock shows.
     hand: Arc<AtomicU64>,
     skew: i64,
     restarts: u64,
-    /// Tickets with the old seed, and with the new one.
+    /// The replica's tickets with the old seed, and with the new one.
     tickets: [Tickets; 2],
 }
 

@@ -13,7 +13,7 @@ use crate::forward::upstream::address::Host;
 use crate::forward::upstream::error::UpstreamError;
 
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
-/// The interval between lookups while there is no address at all.
+/// The interval between lookups as long as no address is known.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// The largest number of addresses that are tried.
 const MAX_ADDRESSES: usize = 8;

@@ -25,7 +25,7 @@ pub(super) struct UpstreamAnswer {
     state: AnswerState,
     /// Heads and chunk framing that are still to be read.
     heads: Vec<u8>,
-    /// The bytes of them that have been read.
+    /// The number of those bytes that have been read.
     read: usize,
     /// Data of the body that has been taken from the library early.
     gathered: GatheredData,
@@ -46,9 +46,9 @@ enum AnswerState {
 enum AnswerFraming {
     /// The body has the length that the server announced.
     Counted,
-    /// In chunks; none has begun yet.
+    /// The body is sent in chunks; none has begun yet.
     Chunks,
-    /// In chunks; the line end after one must be written.
+    /// The body is sent in chunks; the line end after one must be written.
     Chunk,
 }
 
@@ -100,8 +100,8 @@ impl UpstreamAnswer {
         }
     }
 
-    /// Takes what has arrived from the library, while the client takes nothing. Ends, trailers and
-    /// errors stay there.
+    /// Takes what the library has received, while the client takes nothing. Ends, trailers and
+    /// errors stay in the library.
     pub(super) fn gather(&mut self, cx: &mut Context<'_>, standing: &H2Standing) {
         if let AnswerState::Body(stream, ..) = &mut self.state {
             while let Poll::Ready(Some(Ok(data))) = poll_data(stream, cx, standing) {
@@ -132,7 +132,7 @@ impl UpstreamAnswer {
         }
     }
 
-    /// `false` at the end.
+    /// Returns `false` at the end.
     fn poll_more(&mut self, cx: &mut Context<'_>, standing: &H2Standing) -> Poll<io::Result<bool>> {
         match &mut self.state {
             AnswerState::Unasked(waker) => {

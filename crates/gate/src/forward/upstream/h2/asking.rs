@@ -16,7 +16,8 @@ use crate::config::UpstreamProtocol;
 use crate::fair_queue::FairLock;
 use crate::forward::upstream::{Upstream, UpstreamError};
 
-/// The pause after a further connection could not be opened, while others carry exchanges.
+/// The pause after a further connection could not be opened, while the existing ones carry
+/// exchanges.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The shared connections to one server: those for all requests, and those for requests with a
@@ -58,7 +59,8 @@ impl SharedPlace {
             && (self.open.borrow().is_empty() || self.pause().is_none())
     }
 
-    /// No exchange gets an earlier failure from now on.
+    /// Notes that a connection is being opened. An earlier failure is forgotten, so that no
+    /// exchange gets it.
     fn begin_to_open(&self) {
         self.opening.set(true);
         self.failed.take();
@@ -121,7 +123,7 @@ impl Upstream {
         }
     }
 
-    /// A stream of the first connection that has room, so that the last ones become idle.
+    /// Opens a stream on the first connection that has room, so that the last ones become idle.
     fn join_open(&self, place: &SharedPlace, began: Instant) -> Option<(H2Stream, bool)> {
         self.give_up(place);
         let mut open = place.open.borrow_mut();
@@ -150,7 +152,7 @@ impl Upstream {
         }
     }
 
-    /// Gives up the connections that are too old, or whose server is silent.
+    /// Gives up connections that are too old, and connections whose server is silent.
     pub(in crate::forward::upstream) fn look_after_shared(&self) {
         for place in self.shared.as_flattened() {
             place.open.borrow_mut().iter_mut().for_each(SharedH2::probe);

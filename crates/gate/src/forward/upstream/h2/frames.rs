@@ -57,8 +57,8 @@ struct Watch {
     /// as part of it.
     header: [u8; HEADER + 1],
     at: usize,
-    /// The bytes of the current frame that have not arrived yet, without its header; `None` during
-    /// the header.
+    /// The bytes of the current frame that have not arrived yet, without its header; `None` while
+    /// the header is incomplete.
     left: Option<usize>,
     /// Small frames since the last pause.
     small: usize,
@@ -195,7 +195,7 @@ impl Watch {
         length.filter(|_| self.at > HEADER)
     }
 
-    /// Until when reading pauses.
+    /// The time until which reading pauses.
     fn pause(&mut self) -> Option<Instant> {
         if self.small >= MANY_SMALL && self.standing.small() >= MANY_SMALL {
             self.small = 0;

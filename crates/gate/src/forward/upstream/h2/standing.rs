@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use tokio::sync::Notify;
 
-/// The library ends a connection after about twice as many small DATA frames that nobody took
+/// The library ends a connection after about twice as many small DATA frames that remained in it
 /// because their streams had been reset.
 const MAX_LOST: usize = 25_000;
 
 /// The state of a connection that its streams share.
 #[derive(Debug, Default)]
 pub(super) struct H2Standing {
-    /// Other exchanges must not use it.
+    /// Other exchanges must not use the connection.
     suspect: AtomicBool,
     ended: AtomicBool,
-    /// Its end was counted as a failure of the server.
+    /// The connection's end was counted as a failure of the server.
     blamed: AtomicBool,
     /// The server has stated its limits. RFC 9113 §3.4.
     settled: AtomicBool,
@@ -52,7 +52,7 @@ impl H2Standing {
         self.room.notify_one();
     }
 
-    /// Whether its end was counted already. Marks it as counted.
+    /// Whether the connection's end was counted already. Marks it as counted.
     pub(super) fn is_counted(&self) -> bool {
         self.ended.load(Relaxed) && self.blamed.swap(true, Relaxed)
     }
@@ -115,8 +115,8 @@ impl StreamPlace {
         &self.0
     }
 
-    /// Frees it after the server has refused the stream: the connection is full until another
-    /// stream ends. If there is none, the server accepts no stream there at all.
+    /// Frees the place after the server has refused the stream: the connection is full until
+    /// another stream ends. If no other stream is open, the server accepts no stream there at all.
     pub(super) fn refused(self) {
         let standing = self.0.clone();
         drop(self);

@@ -62,7 +62,7 @@ impl H2Stream {
     }
 
     /// Whether a request that was not processed waits again like a new one. If the connection has
-    /// carried no other, or carries none now, the server may refuse all.
+    /// carried no other request, or carries none now, the server may refuse every request.
     pub(crate) fn may_wait_again(&self, why: &io::Error) -> bool {
         let is_alone = self.place.standing().streams() <= 1;
         was_not_processed(why) && !self.is_first && (leaves(why) || !is_alone)
@@ -96,8 +96,8 @@ impl H2Stream {
         self.place.standing().is_counted()
     }
 
-    /// Takes what has arrived of the answer, while the client takes nothing: otherwise the library
-    /// would end the connection of all because of what this stream leaves there.
+    /// Takes what has arrived of the answer, while the client takes nothing: otherwise what this
+    /// stream leaves in the library would make it end the connection, which other streams share.
     pub(crate) fn gather(&mut self, cx: &mut Context<'_>) {
         self.answer.gather(cx, self.place.standing());
     }
@@ -211,7 +211,7 @@ impl H2Stream {
         }
     }
 
-    /// The rest of the body is discarded.
+    /// Discards the rest of the body.
     fn let_go(&mut self) -> Poll<io::Result<()>> {
         self.pending.clear();
         self.up = UploadState::Done;

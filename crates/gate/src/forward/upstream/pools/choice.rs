@@ -47,8 +47,8 @@ impl<C: Poolable> Pools<C> {
             .is_some_and(|well| well.load(Ordering::Relaxed))
     }
 
-    /// If all healthy servers are ejected: the one that was ejected longest ago. Trying none would
-    /// be worse.
+    /// Returns, if all healthy servers are ejected, the one that was ejected longest ago. Trying
+    /// none would be worse.
     fn last_resort(&self, state: &PoolsState<C>, now: Instant) -> Result<Option<usize>, PoolError> {
         let mut resort: Option<(Instant, usize)> = None;
         for (at, server) in state.servers.iter().enumerate() {

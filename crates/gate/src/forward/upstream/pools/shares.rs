@@ -1,11 +1,11 @@
-//! Counts how many connections each client holds, of those that a client may hold for as long as it
-//! likes. No client gets more than is left: a client alone gets half, and the more clients there
-//! are, the less each gets. So a client that holds none nearly always finds one.
+//! Counts how many connections each client holds for as long as it likes. No client gets more than
+//! is left: a client alone gets half, and the more clients there are, the less each gets. So a
+//! client that holds none nearly always finds one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// One client alone gets seven of eight.
+/// A client that is alone gets seven of eight.
 const GENEROUS: usize = 7;
 
 #[derive(Debug, Default)]
@@ -15,8 +15,8 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// Whether this client may hold one more, if there are `most` for all. A client that is not
-    /// known may hold all of them.
+    /// Whether this client may hold one more, if all clients together may hold `most`. An unknown
+    /// client may hold all of them.
     pub(super) fn admits(&self, client: Option<IpAddr>, most: usize) -> bool {
         let held = client.and_then(|client| self.held.get(&client));
         held.copied().unwrap_or(0) < most.saturating_sub(self.total)

@@ -38,8 +38,8 @@ impl<C: Poolable> PoolSlot<C> {
         self.parked = true;
     }
 
-    /// The exchange lasts for as long as its client likes, so its connection leaves the pool:
-    /// another may be opened.
+    /// Takes the connection out of the pool, because the exchange lasts for as long as its client
+    /// likes: another may be opened.
     pub(in crate::forward::upstream) fn detach(&self) {
         if !self.tunnel || self.detached.replace(true) {
             return;
@@ -54,7 +54,7 @@ impl<C: Poolable> PoolSlot<C> {
         self.pools.serve(Instant::now());
     }
 
-    /// The request is complete, so another upload may take its place.
+    /// Notes that the request is complete, so another upload may take its place.
     pub(in crate::forward::upstream) fn uploaded(&self) {
         if !self.upload.replace(false) {
             return;
@@ -82,8 +82,8 @@ impl<C: Poolable> PoolSlot<C> {
         }
     }
 
-    /// Whether this is one of too many slow exchanges while others wait. Slow readers may hold what
-    /// arriving requests leave of `uploads`, and half of `uploads` in any case.
+    /// Whether others wait while too many exchanges, this one among them, are slow. Slow readers
+    /// may hold what arriving requests leave of `uploads`, and half of `uploads` in any case.
     pub(in crate::forward::upstream) fn is_needed(&self) -> bool {
         let state = self.pools.state.borrow();
         let Some(server) = state.servers.get(self.server) else {

@@ -76,7 +76,7 @@ fn inside() {
     });
 }
 
-/// Makes one exchange; returns whether its connection was deferred.
+/// Makes one exchange; returns whether connect(2) was deferred until the first write.
 async fn one(upstream: &Rc<Upstream>, repeatable: bool) -> bool {
     let mut link = upstream
         .lease(LeaseNeeds {

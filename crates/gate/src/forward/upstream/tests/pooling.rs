@@ -38,7 +38,7 @@ enum Step {
         which: usize,
         fate: End,
     },
-    /// A connection that its server closes.
+    /// The server closes a connection.
     Break(usize),
     /// A waiting exchange gives up.
     Leave(usize),
@@ -143,7 +143,7 @@ struct World {
     served_last: usize,
     alive: Rc<RefCell<HashSet<usize>>>,
     breaks: Vec<Rc<Cell<bool>>>,
-    /// When each was last returned.
+    /// When each unused connection was returned.
     parked: Vec<Instant>,
 }
 

@@ -15,10 +15,10 @@ use crate::forward::upstream::Upstream;
 use crate::record::{Ledgers, Pool};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\n\r\n";
-/// Gate requests a connection for it at once.
+/// A request for which gate requests a connection at once, because of its content type.
 const POST: &str = "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc\r\n\
     Accept: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
-/// It was used before, and carries another exchange.
+/// A stream of a connection that was used before and carries another exchange.
 const USED: u32 = 3;
 
 /// What the server got: the bytes of each upload, by connection and stream.

@@ -222,7 +222,7 @@ fn a_request_that_cannot_be_sent_again_gets_no_closed_connection() {
     });
 }
 
-/// Otherwise one client could hold every connection that can be had.
+/// Otherwise one client could hold every connection that the upstream allows.
 #[test]
 fn a_server_that_is_down_adds_nothing_to_a_client_s_share() {
     run(async || {

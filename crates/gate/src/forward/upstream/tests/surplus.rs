@@ -25,7 +25,7 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 /// More than the library tolerates in the life of a connection.
 const MANY: usize = 2600;
 
-/// Data for streams that gate has reset still arrives: that is no error of the connection.
+/// Data for streams that gate has reset still arrives. That is not a connection error.
 #[test]
 fn exchanges_that_end_early_end_no_other() {
     run(async || {

@@ -23,12 +23,13 @@ pub(super) async fn client(upstream: &Rc<Upstream>) -> TcpStream {
     client_with(upstream, TcpSocket::new_v4().unwrap()).await
 }
 
-/// A client that reads nothing has room for little, and so has gate.
+/// Like [`client`], with a socket whose buffers may be small, so that gate soon notices that the
+/// client reads nothing.
 pub(super) async fn client_with(upstream: &Rc<Upstream>, socket: TcpSocket) -> TcpStream {
     client_counted(upstream, socket, Arc::default()).await
 }
 
-/// The ledger counts its exchanges.
+/// Like [`client_with`], with a ledger that counts the exchanges.
 pub(super) async fn client_counted(
     upstream: &Rc<Upstream>,
     socket: TcpSocket,
@@ -184,7 +185,7 @@ async fn are_sent_again(address: SocketAddr, server: &Rc<Server>, refuse: impl F
     assert!(bodies <= 3 + counts.retried, "{bodies}");
 }
 
-/// No server is blamed for it, and none is ejected.
+/// The server is not blamed for the request, and not ejected.
 #[test]
 fn a_request_that_http_2_cannot_express_is_the_clients_mistake() {
     run(async || {

@@ -1,4 +1,4 @@
-//! What a replica does once its right to order is over.
+//! What a replica does after its claim to an order has expired.
 
 use roundtrip_store::Memory;
 
@@ -18,7 +18,7 @@ fn service(store: &SharedStore) -> AcmeService {
     AcmeService::new(settings, names, client, acme_store, active)
 }
 
-/// Its store was slow, so that another replica has claimed the order meanwhile.
+/// The store was slow, so another replica has claimed the order meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_replica_that_is_late_does_not_remove_the_challenge_of_another() {
     let store = SharedStore::Memory(Memory::default());

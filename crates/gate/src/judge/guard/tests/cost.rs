@@ -117,7 +117,7 @@ fn cost_of_a_judgement() {
     });
 }
 
-/// The same with a store, whose answer is checked each time.
+/// The same measurement with a store, whose answer is checked each time.
 fn measure_with_a_store(head: &[u8]) {
     let guard = Guard::new(Arc::new(rules()), Box::new(SystemTime::now)).unwrap();
     let place = StoreHandle::open(&SessionStore::default()).unwrap();

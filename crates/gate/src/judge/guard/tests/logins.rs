@@ -1,4 +1,5 @@
-//! Logins by a browser: their cookie admits, for as long as their tokens, and nothing else does.
+//! Logins by a browser: only the login's cookie admits, and only for as long as its tokens are
+//! valid.
 
 use serde_json::{Map, json};
 

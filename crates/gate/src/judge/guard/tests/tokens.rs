@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The same bytes are another token in another place, whether or not they are cached.
+/// The same bytes in another place are a different token, whether or not they are cached.
 #[test]
 fn a_cached_token_is_of_the_place_where_it_was_found() {
     let token = token(CLAIMS);

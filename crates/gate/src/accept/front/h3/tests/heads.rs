@@ -45,7 +45,7 @@ fn with<'a>(more: &[(&'a str, &'a str)]) -> Lines<'a> {
     [&SOUND, more].concat()
 }
 
-/// The sound head with another value for one of its fields.
+/// A valid head with another value for one of its fields.
 fn but<'a>(name: &str, value: &'a str) -> Lines<'a> {
     let mut lines = SOUND.to_vec();
     for line in lines.iter_mut().filter(|line| line.0 == name) {
@@ -89,7 +89,7 @@ async fn answered(mut down: RecvStream) -> Answered {
     Answered::Status(String::from_utf8(value.to_vec()).unwrap())
 }
 
-/// Sends these frames as a whole request, and returns the answer.
+/// Sends these frames as one whole request, and returns the answer.
 async fn send(met: &AcceptedConnection, frames: &[Vec<u8>]) -> Answered {
     let (mut up, down) = open(met).await;
     // Gate may already have refused the request and stopped reading.

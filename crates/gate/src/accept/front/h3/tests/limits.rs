@@ -60,7 +60,7 @@ fn a_header_list_that_is_too_large_is_refused() {
     );
 }
 
-/// The engine would buffer all of it.
+/// If gate waited for the frame's end, the engine would buffer all of it.
 #[test]
 fn a_frame_that_never_ends_is_not_gathered() {
     run(
