@@ -120,7 +120,8 @@ impl Connection {
             .unwrap_or(false)
     }
 
-    /// Whether the server accepted early data. `None` if none was offered, or it is not known yet.
+    /// Whether the server accepted early data. `None` if none was offered, or the answer is not
+    /// known yet.
     pub fn early_accepted(&self) -> Option<bool> {
         self.get(roundtrip_quic::Connection::early_accepted)?
     }

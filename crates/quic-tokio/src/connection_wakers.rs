@@ -28,7 +28,7 @@ pub(crate) struct ConnectionWakers {
 /// The sending half of a stream, which has a handle.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
-    /// Waits until it can write, or until everything has been delivered.
+    /// The waker of a task that waits until it can write, or until everything has been delivered.
     writer: Option<Waker>,
     /// Waits until the peer stops the stream, or the stream is dropped.
     pub(crate) stop_watcher: Option<Waker>,

@@ -53,7 +53,7 @@ struct Rounds {
     reply: Vec<u8>,
     due: Vec<Handle>,
     wakes: Vec<Waker>,
-    /// Its place among endpoints that share the address.
+    /// The endpoint's place among those that share the address.
     sibling: Option<Sibling>,
     misdirected: Vec<Misdirected>,
     shared: Shared,

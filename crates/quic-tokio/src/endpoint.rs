@@ -50,8 +50,8 @@ impl Endpoint {
         Self::start(socket, engine, None, None)
     }
 
-    /// Like [`Endpoint::new`], for a server that shares its address with others: each may receive
-    /// datagrams that are for another. `seed` is as for the engine's endpoint.
+    /// Like [`Endpoint::new`], for a server that shares its address with others: each of them may
+    /// receive datagrams for another one. `seed` is as for the engine's endpoint.
     pub fn with_siblings(
         socket: UdpSocket,
         config: ServerConfig,
@@ -94,9 +94,9 @@ impl Endpoint {
     }
 
     /// Continues on another socket: all connections migrate to its address. Datagrams on their way
-    /// to the old one are lost. An error, and no change, if one of the connections may not migrate:
-    /// those of servers, those whose handshake is not confirmed, and those whose server forbids it
-    /// or has given no spare connection id. RFC 9000 §9.
+    /// to the old one are lost. If one of the connections may not migrate, this is an error and
+    /// changes nothing. A connection may not migrate if it is a server's, if its handshake is not
+    /// confirmed, or if its server forbids it or has given no spare connection id. RFC 9000 §9.
     pub fn rebind(&self, socket: UdpSocket) -> io::Result<()> {
         let (local, datagrams) = prepare(socket, self.0.is_observed)?;
         let rebound = self.0.shared.lock().rebind(local, datagrams);

@@ -4,13 +4,13 @@ use roundtrip_quic::CloseReason;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
-    /// STOP_SENDING, with its application error code.
+    /// The peer sent STOP_SENDING, with this application error code.
     #[error("the peer stopped the stream (code {0:#x})")]
     Stopped(u64),
-    /// RESET_STREAM, with its application error code.
+    /// The peer sent RESET_STREAM, with this application error code.
     #[error("the peer reset the stream (code {0:#x})")]
     Reset(u64),
-    /// It was finished, reset or stopped here.
+    /// The stream was finished, reset or stopped by this side.
     #[error("the stream is over")]
     Ended,
     #[error("the connection is over: {0}")]

@@ -28,7 +28,7 @@ use crate::inboxes::Inboxes;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The largest number of processes at one address: one that ends, one that begins, and two more.
 const SLOTS: u8 = 4;
-/// A datagram of UDP, and who sent it.
+/// The largest message: a UDP datagram, and who sent it.
 const MAX_MESSAGE: usize = HEAD + 65_535;
 /// The remote address and port, the local address, and the bits of congestion notification.
 const HEAD: usize = 17 + 2 + 17 + 1;
@@ -41,7 +41,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Whether there is any.
+    /// Whether there are other processes.
     pub(crate) fn are_there(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }

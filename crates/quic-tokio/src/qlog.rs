@@ -37,7 +37,7 @@ pub struct QlogDirectory {
 
 type Report = dyn Fn(&Path, &io::Error) + Send + Sync;
 
-/// The first error of a file, which is reported once.
+/// Keeps the first error of a file, which is reported once.
 struct FirstFailure {
     was_reported: AtomicBool,
     report: Box<Report>,
@@ -47,7 +47,7 @@ struct FirstFailure {
 #[derive(Debug)]
 struct QlogFile {
     path: PathBuf,
-    /// `None` after an error.
+    /// The file; `None` after an error.
     out: Option<BufWriter<File>>,
     began: Time,
     flushed: Time,

@@ -44,7 +44,8 @@ impl SendStream {
         poll_fn(|cx| self.poll_write(cx, &mut bytes)).await
     }
 
-    /// Takes bytes from the front of `bytes` as far as there is room. Ready once all are taken.
+    /// Takes bytes from the front of `bytes` as far as there is room. Ready once all bytes are
+    /// taken.
     pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,

@@ -16,7 +16,7 @@ pub(crate) struct Socket {
     datagrams: Datagrams,
     observer: Option<Arc<dyn DatagramObserver>>,
     intake: ReceiveBuffers,
-    /// Receives one run at a time.
+    /// The buffers for receiving one run at a time.
     single: ReceiveBuffers,
     /// Whether the last call received a single run, because the observer wants to see each one
     /// separately.
@@ -42,7 +42,7 @@ impl Socket {
         Watch::new(&self.datagrams)
     }
 
-    /// Returns true if there may be more.
+    /// Receives what is there. Returns true if there may be more.
     pub(crate) fn receive(&mut self) -> io::Result<bool> {
         self.received_single = self.observer.as_ref().is_some_and(|o| o.wants_each());
         if self.received_single {
@@ -71,7 +71,7 @@ impl Socket {
         self.received_single
     }
 
-    /// Returns false if there was room for the first datagrams only.
+    /// Sends a run. Returns false if there was room for the first datagrams only.
     pub(crate) fn send(&self, parcel: &Parcel<'_>) -> io::Result<bool> {
         let Some(observer) = &self.observer else {
             return self.datagrams.send(parcel);

@@ -80,7 +80,7 @@ impl EndpointClock {
 struct DrivenConnection {
     /// The connection is in the queue.
     queued: bool,
-    /// A client began it and it is not accepted yet: nothing is sent.
+    /// A client began the connection, and it is not accepted yet: nothing is sent.
     unanswered: bool,
     /// No handle refers to the connection.
     orphaned: bool,
@@ -130,7 +130,7 @@ impl Shared {
     }
 }
 
-/// Removes its waker when the future is dropped.
+/// Removes the waker of a future that is dropped.
 struct EndpointWaiter<'a> {
     shared: &'a Shared,
     id: WaiterId,
@@ -315,7 +315,7 @@ impl EndpointState {
         None
     }
 
-    /// The peer of all connections cannot be reached.
+    /// Notes that the peer of all connections cannot be reached.
     pub(crate) fn on_unreachable(&mut self, why: ErrorKind) {
         let now = self.now();
         for handle in self.handles() {
@@ -428,7 +428,8 @@ impl EndpointState {
         self.wake_driver();
     }
 
-    /// The socket is closed: ends all connections, and collects the wakers of all waiting tasks.
+    /// Notes that the socket is closed: ends all connections, and collects the wakers of all
+    /// waiting tasks.
     pub(crate) fn finish(&mut self, wakes: &mut Vec<Waker>) {
         self.stage = Lifecycle::Closed;
         self.driver = None;

@@ -85,7 +85,7 @@ fn server_tls() -> Arc<rustls::ServerConfig> {
     Arc::new(tls.unwrap())
 }
 
-/// This holds whether the server accepts or not: a connection that has ended is not kept.
+/// A connection that has ended is not kept, whether the server accepts it or not.
 #[tokio::test]
 async fn clients_that_end_before_they_are_accepted_leave_nothing_behind() {
     let mut config = ServerConfig::new(server_tls(), Arc::new(Transport::default()));
@@ -338,7 +338,8 @@ async fn an_endpoint_is_idle_once_its_connections_are_over() {
     endpoint.wait_idle().await;
 }
 
-/// Otherwise no endpoint would accept the address tokens of endpoints that began before it.
+/// With different times, an endpoint would refuse the address tokens of endpoints that began before
+/// it.
 #[test]
 fn endpoints_have_one_time() {
     let local = ([127, 0, 0, 1], 1).into();

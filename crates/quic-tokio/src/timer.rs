@@ -1,7 +1,7 @@
 //! Wakes the driver at its deadline. Most deadlines are replaced before they come: those of lost
-//! packets and of acknowledgements move with each datagram. So a distant one is left to the
-//! runtime's timers, which cost no system call but fire up to a millisecond late, and only the last
-//! stretch before a deadline to a precise timer of the kernel.
+//! packets and of acknowledgements move with each datagram. So the runtime's timers, which cost no
+//! system call but fire up to a millisecond late, wait for a distant deadline; a precise timer of
+//! the kernel is used only for the last stretch.
 
 use std::future::Future;
 use std::io;

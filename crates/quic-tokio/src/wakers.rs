@@ -17,7 +17,8 @@ pub(crate) enum Interest {
     Progress,
 }
 
-/// The identity of one waiter. A [`Wait`](crate::wait::Wait) has one, whichever task polls it.
+/// The identity of one waiter. A [`Wait`](crate::wait::Wait) keeps the same one, whichever task
+/// polls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct WaiterId(u64);
 

@@ -1,12 +1,13 @@
-//! The number of bytes that the connections of one endpoint may keep in total, and that those of
-//! one client may keep.
+//! The number of bytes that all connections of one endpoint may keep, and the number for the
+//! connections of one client.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A connection counts this much more than it keeps, so that it need not report each change.
+/// A connection counts as keeping this much more than it does, so that it need not report each
+/// change.
 const STEP: u64 = 16 << 10;
 /// When a limit was exceeded, connections are closed until a sixteenth of it is free.
 const RELIEF: u64 = 16;
@@ -15,10 +16,10 @@ const RELIEF: u64 = 16;
 /// [`crate::Transport::budget`].
 ///
 /// Once half of it is used, the windows of connections shrink. When it is exceeded, the endpoint
-/// closes connections until it no longer is: it takes the client that keeps most, and of that
-/// client the connection that keeps most. The connections of one client (an IPv4 address or an IPv6
-/// /64) have half of the budget, by the same rules. New connections are refused when nothing is
-/// left.
+/// closes connections until the budget is no longer exceeded. Each time it chooses the client that
+/// keeps most, and closes that client's largest connection. The connections of one client (an IPv4
+/// address or an IPv6 /64) have half of the budget, by the same rules. New connections are refused
+/// when nothing is left.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicU64,
@@ -42,8 +43,8 @@ impl Budget {
         }
     }
 
-    /// Adds fixed costs for each connection and for each of its streams: the memory that they take
-    /// when idle, here and in the application.
+    /// Adds fixed costs for each connection and for each of its streams: the memory that an idle
+    /// one takes, here and in the application.
     #[must_use]
     pub fn with_costs(self, for_connection: u64, for_stream: u64) -> Self {
         Self {
@@ -67,12 +68,12 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing is left.
+    /// Whether the budget is used up.
     pub fn is_exhausted(&self) -> bool {
         self.used() >= self.limit()
     }
 
-    /// Whether nothing is left for the client with this address.
+    /// Whether the share of the client with this address is used up.
     pub(crate) fn is_exhausted_for(&self, client: IpAddr) -> bool {
         let clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let used = clients.get(&network(client));
@@ -80,7 +81,8 @@ impl Budget {
         self.is_exhausted() || used >= self.client_limit()
     }
 
-    /// Whether connections have to be closed, which the caller then does.
+    /// Whether connections have to be closed. The caller has to close them, because `true` is
+    /// returned only once.
     #[inline]
     pub(crate) fn take_exceeded(&self) -> bool {
         self.is_exceeded.load(Ordering::Relaxed) && self.is_exceeded.swap(false, Ordering::Relaxed)
@@ -106,7 +108,8 @@ impl Budget {
     }
 }
 
-/// The part of `wanted` that is granted: all while half of the limit is left, then less and less.
+/// The part of `wanted` that is granted: everything while half of the limit is left, and after that
+/// less and less.
 fn granted(wanted: u64, limit: u64, used: u64) -> u64 {
     let half = (limit / 2).max(1);
     let left = limit.saturating_sub(used).min(half);
@@ -114,7 +117,8 @@ fn granted(wanted: u64, limit: u64, used: u64) -> u64 {
     u64::try_from(share).unwrap_or(wanted)
 }
 
-/// A host with one IPv6 address usually has 2⁶⁴ of them.
+/// The network of a client: a host with one IPv6 address usually has 2⁶⁴ of them, so a /64 counts
+/// as one client.
 fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V4(v4) => v4.into(),
@@ -183,7 +187,7 @@ impl BudgetShare {
         follows
     }
 
-    /// Called when the connection has ended and keeps almost nothing.
+    /// Takes back what was reported. Called when the connection has ended and keeps almost nothing.
     pub(crate) fn release(&mut self) {
         if let Some(reported) = &mut self.0 {
             reported.count(0);

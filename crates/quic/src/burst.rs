@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecvMeta {
     pub remote: SocketAddr,
-    /// The address that it was sent to, if the socket reports it.
+    /// The address that the datagram was sent to, if the socket reports it.
     pub local: Option<IpAddr>,
     /// The two bits of explicit congestion notification. RFC 3168 §5.
     pub ecn: u8,

@@ -31,7 +31,7 @@ pub struct Transport {
     /// How often the peer is asked to acknowledge, if it supports the ACK frequency extension.
     pub ask_acks: AckPolicy,
     /// The number of packets that this end acknowledges with one ACK frame, unless the peer asks
-    /// for another. RFC 9000 §13.2.2.
+    /// for another number. RFC 9000 §13.2.2.
     pub ack_every: u64,
     /// The longest that an acknowledgement waits. RFC 9000 §13.2.1.
     pub max_ack_delay: Duration,
@@ -94,8 +94,8 @@ pub enum CongestionControl {
 /// The size of UDP payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DatagramSize {
-    /// Always this many bytes, at least 1200 (RFC 9000 §14.1); fewer if the path proves to be a
-    /// black hole.
+    /// Datagrams of this many bytes, at least 1200 (RFC 9000 §14.1); smaller ones if the path
+    /// proves to be a black hole.
     Fixed(u16),
     /// A server sends datagrams as large as its client's first: a client that pads its first flight
     /// to the size it can receive has searched for both. A client searches as with
@@ -110,11 +110,12 @@ pub enum DatagramSize {
 /// The ACK frequency extension: what the peer is asked for. draft-ietf-quic-ack-frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AckPolicy {
-    /// Nothing: the peer acknowledges as it likes.
+    /// The peer is asked for nothing, and acknowledges as it likes.
     Unasked,
     /// One acknowledgement for this many packets.
     Every(u64),
-    /// One for each eighth of the congestion window, but at least four in a round trip.
+    /// One acknowledgement for each eighth of the congestion window, but at least four in a round
+    /// trip.
     #[default]
     EighthOfWindow,
 }

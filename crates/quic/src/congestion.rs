@@ -34,7 +34,7 @@ pub(crate) fn controller(kind: CongestionControl, datagram: u16) -> Box<dyn Cont
 #[derive(Debug, Clone)]
 pub(crate) struct Acknowledged {
     pub(crate) now: Time,
-    /// The bytes in flight that it newly acknowledged.
+    /// The bytes in flight that this acknowledgement newly acknowledged.
     pub(crate) bytes: u64,
     /// When the newest acknowledged packet was sent.
     pub(crate) sent: Time,

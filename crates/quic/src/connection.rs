@@ -66,7 +66,7 @@ pub(crate) use random::Random;
 
 /// Every path carries UDP payloads of this size. RFC 9000 §14.
 const MIN_DATAGRAM: usize = 1200;
-/// If a datagram may not be this large, it is not worth sending.
+/// The smallest packet that is worth sending: if a datagram may not be this large, nothing is sent.
 const MIN_PACKET: usize = 100;
 /// The longest time that a connection is kept after it has ended.
 const MAX_LINGERING: Duration = Duration::from_secs(6);
@@ -91,15 +91,15 @@ const MAX_LINGERING: Duration = Duration::from_secs(6);
 /// connection is over and can be forgotten.
 ///
 /// Inside, each field owns what it names, and no other field changes it; `establishing`,
-/// `receiving`, `sending` and `timers` are the loops that connect them. However it ends, it passes
-/// through `end` once, when `Closing` says that this is the first time.
+/// `receiving`, `sending` and `timers` are the loops that connect them. Every connection ends by
+/// calling `end` once, when `Closing` says that this is the first time.
 pub struct Connection {
     config: Arc<Transport>,
     closing: Closing,
     handshake: Handshake,
     crypto: Crypto,
     recovery: Recovery,
-    /// By [`Space::index`].
+    /// The received packets of each space, by [`Space::index`].
     received: [Received; 3],
     streams: Streams,
     local_ids: LocalIds,
@@ -360,8 +360,8 @@ impl Connection {
         self.is_handshaking() && self.crypto.has(Level::Early)
     }
 
-    /// Whether the server accepted early data; `None` if none was offered, or that is not known
-    /// yet.
+    /// Whether the server accepted early data; `None` if none was offered, or the answer is not
+    /// known yet.
     pub fn early_accepted(&self) -> Option<bool> {
         self.crypto.early_accepted()
     }
@@ -436,8 +436,8 @@ impl Connection {
             .after((3 * self.recovery.pto()).min(MAX_LINGERING))
     }
 
-    /// A packet from the peer now needs only the keys and the closing frame, so everything else is
-    /// dropped.
+    /// Drops everything but the keys and the closing frame: the answer to a packet from the peer
+    /// now needs only these.
     fn end(&mut self, why: CloseReason) {
         self.undecryptable.clear();
         self.streams.end(&self.config);

@@ -79,7 +79,7 @@ impl Level {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OpenedPacket {
     pub(crate) number: u64,
-    /// The position of its frames.
+    /// The position of the packet's frames.
     pub(crate) payload: Range<usize>,
     /// Always false except for 1-RTT packets.
     pub(crate) key_phase: bool,
@@ -100,7 +100,7 @@ pub(crate) enum OpenError {
 pub(crate) struct Crypto {
     levels: Levels,
     session: TlsSession,
-    /// When a server forgets its 0-RTT keys.
+    /// The time at which a server forgets its 0-RTT keys.
     early_until: Option<Time>,
 }
 
@@ -344,8 +344,8 @@ impl Crypto {
         self.session.remembered_parameters()
     }
 
-    /// Whether early data was accepted; `None` if it is not known yet, or a client had no keys for
-    /// any.
+    /// Whether early data was accepted; `None` if that is not known yet, or a client had no keys
+    /// for early data.
     pub(crate) fn early_accepted(&self) -> Option<bool> {
         self.session.early_accepted()
     }

@@ -67,12 +67,12 @@ const FORM_LONG: u8 = 0x80;
 #[derive(Debug)]
 pub struct Endpoint {
     server: Option<Arc<ServerConfig>>,
-    /// It has accepted connections, and resets those that it has forgotten.
+    /// Whether the endpoint has accepted connections; it then resets those that it has forgotten.
     has_served: bool,
     /// Whether other processes serve the same address.
     hands_on: bool,
     secrets: Arc<Secrets>,
-    /// Its number among its siblings, and how many there are.
+    /// The endpoint's number among its siblings, and how many there are.
     number: u16,
     siblings: u16,
     misdirected: MisdirectedQueue,
@@ -459,9 +459,9 @@ impl Endpoint {
         self.timers.deadline(&mut self.table)
     }
 
-    /// Passes the time to the connections whose deadline has come. Adds these to `due`, and those
-    /// that were closed because of the [budget](crate::Budget): they may have events, and packets
-    /// to send.
+    /// Passes the time to the connections whose deadline has come. Adds these to `due`, and also
+    /// the connections that were closed because of the [budget](crate::Budget): they may have
+    /// events, and packets to send.
     pub fn on_timeout(&mut self, now: Time, due: &mut Vec<Handle>) {
         self.clock = now;
         let first = due.len();

@@ -16,7 +16,7 @@ static LOGGER: OnceLock<Arc<dyn Logger>> = OnceLock::new();
 
 /// Makes the logs of connections.
 pub trait Logger: fmt::Debug + Send + Sync {
-    /// `None` leaves this connection without a log.
+    /// Opens the log of a connection; `None` leaves it without one.
     fn open(&self, at: Time, connection: &LoggedConnection) -> Option<Box<dyn ConnectionLog>>;
 }
 

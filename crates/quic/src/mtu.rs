@@ -36,7 +36,7 @@ pub(crate) struct Mtu {
     current: u16,
     /// The largest size that both the peer and the interface accept.
     limit: u16,
-    /// Nothing larger is tried in this search.
+    /// The largest size that this search tries.
     ceiling: u16,
     search: MtuSearch,
     /// The probe in flight.
@@ -58,7 +58,7 @@ enum MtuSearch {
 }
 
 impl Mtu {
-    /// For a path to `remote`, with a peer whose limits are not known yet.
+    /// Makes the state for a path to `remote`, with a peer whose limits are not known yet.
     pub(crate) fn new(kind: DatagramSize, remote: IpAddr) -> Self {
         Self::with(kind, None, u64::from(u16::MAX), interface_max(remote))
     }
@@ -203,8 +203,9 @@ impl Mtu {
         self.suspicions >= SUSPICIOUS && self.fall()
     }
 
-    /// Nothing has been acknowledged for `in_a_row` timeouts (`Recovery::ptos_in_a_row`); the size
-    /// of datagrams may be the reason. Returns the same as `on_lost`.
+    /// Notes that nothing has been acknowledged for `in_a_row` timeouts
+    /// (`Recovery::ptos_in_a_row`): the size of datagrams may be the reason. Returns the same as
+    /// `on_lost`.
     pub(crate) fn on_probe_timeout(&mut self, in_a_row: u32) -> bool {
         in_a_row >= u32::from(SUSPICIOUS) && self.fall()
     }
@@ -254,7 +255,7 @@ impl Mtu {
     }
 }
 
-/// What Ethernet carries: 1500 bytes, less the headers of IP and UDP.
+/// The largest datagram that Ethernet carries: 1500 bytes, less the headers of IP and UDP.
 fn interface_max(remote: IpAddr) -> u16 {
     match remote {
         IpAddr::V4(_) => 1472,

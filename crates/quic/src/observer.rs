@@ -34,7 +34,7 @@ impl<'a> HandshakeBytes<'a> {
         self.bytes
     }
 
-    /// Lets TLS read them, once.
+    /// Lets TLS read the bytes, once.
     pub fn read(&mut self) {
         if self.outcome.is_none() {
             self.outcome = Some(self.tls.read_hs(self.bytes));

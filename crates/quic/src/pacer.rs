@@ -109,7 +109,7 @@ fn carried(rate: u64, span: Duration) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Rounded up, so that waiting this long is enough.
+/// How long `bytes` last at this rate, rounded up, so that waiting this long is enough.
 fn lasting(bytes: u64, rate: u64) -> Duration {
     let nanos = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate.max(1)));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -122,7 +122,7 @@ mod tests {
     const DATAGRAM: u16 = 1200;
 
     /// Simulates a second in which there is always more to send. Returns the most bytes that left
-    /// within any millisecond, and all of them.
+    /// within any millisecond, and how many left in total.
     fn drain(rate: u64, want: usize, late: Duration) -> (u64, u64) {
         let mut pacer = Pacer::new(true);
         let mut sent: Vec<(u64, u64)> = Vec::new();

@@ -199,8 +199,8 @@ impl Received {
         self.ranges.highest()
     }
 
-    /// The count of numbers below the highest that have not arrived: their packets were lost or are
-    /// late, or the peer skipped them.
+    /// The number of packets that have not arrived although a higher packet number has. They were
+    /// lost or are late, or the peer skipped their numbers.
     pub(crate) fn missing(&self) -> u64 {
         self.missing
     }
@@ -210,7 +210,7 @@ impl Received {
         now.since(self.highest_at)
     }
 
-    /// Returns `None` if no mark ever came.
+    /// The counts of ECN marks; `None` if no mark ever came.
     pub(crate) fn ecn(&self) -> Option<[u64; 3]> {
         (self.marks != [0; 3]).then_some(self.marks)
     }

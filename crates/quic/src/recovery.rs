@@ -48,7 +48,8 @@ const MAX_PROMPT_ACKS: u64 = 1 << 13;
 /// in a row, the peer is considered to ignore us.
 const MAX_UNANSWERED: u64 = 1 << 12;
 const MAX_UNANSWERED_PTOS: u32 = 5;
-/// The absolute limits, whatever the timers say; those of the handshake are lower.
+/// The absolute limits of each space, whatever the timers say. The limits for the handshake are
+/// lower.
 const MAX_ACKS: [u64; 3] = [1 << 10, 1 << 10, 1 << 15];
 
 /// Packets that were sent, until they are acknowledged or lost, with everything that depends on
@@ -86,7 +87,7 @@ pub(crate) struct Recovery {
     ecn: Ecn,
     skips: Skips,
     mtu: Mtu,
-    /// How many packets of each space are sent whatever the window says. RFC 9002 §7.5.
+    /// How many packets of each space may be sent although the window is full. RFC 9002 §7.5.
     probes: [u8; 3],
     /// When pacing permits the next burst, if it held back the last.
     paced: Option<Time>,
@@ -96,8 +97,8 @@ pub(crate) struct Recovery {
     ptos_in_a_row: u32,
     /// When a client with nothing in flight began to wait. RFC 9002 §6.2.2.1.
     anchor: Time,
-    /// The time from the departure of the newest packet that the last acknowledgement settled to
-    /// that acknowledgement, without the delay that the peer reports. RFC 9002 §5.3.
+    /// The time between the last acknowledgement and the departure of the newest packet that it
+    /// settled, without the delay that the peer reports. RFC 9002 §5.3.
     acked_after: Duration,
     /// Packets of `Data` below this number were sent on a path that is no longer used.
     path_start: u64,
@@ -136,9 +137,9 @@ pub(crate) struct Counters {
 pub(crate) enum Allowance {
     /// This many datagrams, at least one.
     Packets(usize),
-    /// None, because the window is full.
+    /// No datagram, because the window is full.
     Window,
-    /// None before this time.
+    /// No datagram before this time.
     Paced(Time),
 }
 
@@ -257,7 +258,7 @@ impl Recovery {
         self.paced
     }
 
-    /// Clears that time once it has come.
+    /// Forgets the time at which pacing permits the next packet, once it has come.
     pub(crate) fn forget_paced(&mut self, now: Time) {
         self.paced = self.paced.filter(|until| *until > now);
     }
@@ -400,8 +401,8 @@ impl Recovery {
         self.spaces[space.index()].eliciting > 0
     }
 
-    /// Whether many packets left in a row that the peer does not have to acknowledge: after one
-    /// PING, their entries can be freed.
+    /// Whether many packets have left in a row without one that the peer must acknowledge: after
+    /// one PING, their entries can be freed.
     pub(crate) fn needs_ping(&self, space: Space) -> bool {
         let ledger = &self.spaces[space.index()];
         ledger.eliciting == 0 && ledger.len() >= 32

@@ -56,7 +56,8 @@ impl Rtt {
         adjusted
     }
 
-    /// After persistent congestion the path may have changed. RFC 9002 §5.2.
+    /// Forgets the minimum, because after persistent congestion the path may have changed. RFC 9002
+    /// §5.2.
     pub(crate) fn forget_min(&mut self) {
         self.restart_min = true;
     }

@@ -21,7 +21,7 @@ pub(crate) struct Chunk {
     /// The slot of the stream in `streams`. Never `u32::MAX`.
     pub(crate) slot: u32,
     pub(crate) offset: u64,
-    /// Below 65 536 in one packet.
+    /// The number of bytes; below 65 536 in one packet.
     pub(crate) length: u32,
     /// The run ends the stream.
     pub(crate) fin: bool,
@@ -31,7 +31,7 @@ pub(crate) struct Chunk {
 /// its arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SentFrame {
-    /// The space determines its level: 0-RTT packets carry none. RFC 9000 §12.5.
+    /// Handshake bytes. The space determines their level: 0-RTT packets carry none. RFC 9000 §12.5.
     Crypto {
         offset: u64,
         length: u16,
@@ -54,16 +54,16 @@ pub(crate) enum SentFrame {
     StreamsBlocked {
         bidi: bool,
     },
-    /// By sequence number.
+    /// An id that was announced, by its sequence number.
     NewConnectionId(u64),
-    /// By sequence number.
+    /// An id that was retired, by its sequence number.
     RetireConnectionId(u64),
-    /// By index among the tokens given.
+    /// A token, by its index among the tokens given.
     NewToken(u8),
     HandshakeDone,
     PathChallenge([u8; 8]),
     PathResponse,
-    /// By sequence number.
+    /// A request, by its sequence number.
     AckFrequency(u64),
     Ping,
     /// A probe of this size, to find out whether the path carries it; its loss says nothing about

@@ -30,8 +30,8 @@ pub struct Stats {
     /// The number of datagrams that arrived since the current gap in the peer's data appeared,
     /// including the one that revealed it; 0 if there is no gap.
     pub behind_gap: u64,
-    /// The time from the departure of the newest packet that the last acknowledgement settled to
-    /// that acknowledgement, without the delay that the peer reports. RFC 9002 §5.3.
+    /// The time between the last acknowledgement and the departure of the newest packet that it
+    /// settled, without the delay that the peer reports. RFC 9002 §5.3.
     pub acked_after: Duration,
     /// How often the probe timer fired. RFC 9002 §6.2.
     pub probe_timeouts: u64,
@@ -41,7 +41,7 @@ pub struct Stats {
     pub window: u64,
     pub in_flight: u64,
     pub rtt: Duration,
-    /// `None` before the first sample.
+    /// The shortest round trip; `None` before the first sample.
     pub min_rtt: Option<Duration>,
     pub key_updates: u64,
     /// Whether packets are marked as able to carry congestion marks.

@@ -109,7 +109,7 @@ pub(crate) struct Streams {
     max_fragments: usize,
     /// A lower bound for the arrival time of every piece behind a gap.
     oldest_piece: Time,
-    /// The time of what happens now.
+    /// The present time, as the last call of `set_clock` said.
     clock: Time,
     /// The stream of the last frame, and its key.
     recent: (StreamId, u32),

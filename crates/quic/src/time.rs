@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Nanoseconds since a moment that the owner of the clock chose, once for all connections.
+/// Nanoseconds since a moment that the owner of the clock chooses, the same for all connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(pub u64);
 

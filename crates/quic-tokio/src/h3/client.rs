@@ -23,9 +23,9 @@ pub struct H3Requests {
 /// The limits that the server has announced on its control stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct ServerLimits {
-    /// The id in its GOAWAY.
+    /// The id in the server's GOAWAY.
     end: Option<u64>,
-    /// The largest field section that it accepts.
+    /// The largest field section that the server accepts.
     max_section: u64,
 }
 

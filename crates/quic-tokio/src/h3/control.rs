@@ -32,7 +32,7 @@ pub(super) struct Control<T: H3Transport> {
 }
 
 /// The waker of everything that is read here. The task that polls it also waits for requests, which
-/// come far more often: then nothing is read.
+/// come far more often; when one of these wakes it, nothing is read here.
 struct Bell {
     has_rung: AtomicBool,
     task: Mutex<Waker>,

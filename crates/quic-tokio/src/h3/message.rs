@@ -141,7 +141,7 @@ pub struct MessageSender<S> {
     /// The largest field section that the peer accepts.
     max_section: u64,
     writer: MessageWriter,
-    /// The size of a section that the peer does not accept: nothing more is written.
+    /// The size of a section that is larger than the peer accepts: nothing more is written.
     too_large: Option<u64>,
     /// The bytes being written, followed by content that is not copied.
     frames: Bytes,

@@ -32,7 +32,8 @@ pub type Halves<T> = (<T as H3Transport>::Sending, <T as H3Transport>::Receiving
 pub trait H3Sending: Unpin {
     fn id(&self) -> u64;
 
-    /// Takes bytes from the front of `bytes` as far as there is room. Ready once all are taken.
+    /// Takes bytes from the front of `bytes` as far as there is room. Ready once all bytes are
+    /// taken.
     fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -51,7 +52,7 @@ pub trait H3Sending: Unpin {
 
 /// The receiving half of a stream.
 pub trait H3Receiving: Unpin {
-    /// The next bytes, at least one and at most `most`. `None` at the end.
+    /// Reads the next bytes, at least one and at most `most`. `None` at the end.
     fn poll_read(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Logs are read by a reader of the same schema from another project.
+//! A reader of the same schema, from another project, reads our logs.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -194,7 +194,7 @@ fn a_log_is_read_by_another_maker_s_reader() -> Tested {
     Ok(())
 }
 
-/// The other reader does not know these yet.
+/// The other project's reader does not know TLS alerts yet.
 #[test]
 fn alerts_of_tls_are_errors_with_their_numbers() {
     assert_eq!(

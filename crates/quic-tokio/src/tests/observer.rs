@@ -41,8 +41,8 @@ impl DatagramObserver for Log {
     }
 }
 
-/// Returns what an endpoint with three received datagrams shows its observer, with the turns of a
-/// task in between that another task wakes each time.
+/// Returns what an observer saw while an endpoint received three datagrams, with the turns of
+/// another task in between.
 async fn watch(each: bool) -> Vec<String> {
     let log = Arc::new(Log {
         each,

@@ -54,13 +54,13 @@ pub(super) struct Bbr {
     in_flight: u64,
     delivered: u64,
     app_limited: bool,
-    /// Whether the window kept something from being sent in the last round, and in this one.
+    /// Whether the window held something back in the last round, and in this one.
     is_limited: [bool; 2],
     is_restarting: bool,
 }
 
-/// Round trips counted by packets: a round ends when a packet is acknowledged that was sent after
-/// the round began. §5.5.1.
+/// Round trips counted by packets: a round ends with the acknowledgement of a packet that was sent
+/// after the round began. §5.5.1.
 #[derive(Debug, Default)]
 struct RoundCounter {
     count: u64,
@@ -70,9 +70,9 @@ struct RoundCounter {
     started: bool,
 }
 
-/// The information of one acknowledgement about the path. §4.1.
+/// What one acknowledgement says about the path. §4.1.
 struct PathSample {
-    /// In bytes a second; 0 if there is no sample.
+    /// The delivery rate in bytes a second; 0 if there is no sample.
     rate: f64,
     /// Delivered between the departure of the newest acknowledged packet and now.
     delivered: u64,

@@ -9,7 +9,7 @@ use crate::Time;
 const C: f64 = 0.4;
 /// The part of the window that is left after a loss. §4.6.
 const BETA: f64 = 0.7;
-/// What Reno would have to add in each round to be as fast with this β. §4.3.
+/// How much Reno would have to add in each round to be as fast with this β. §4.3.
 const RENO_GROWTH: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 #[derive(Debug, Clone, Default)]
@@ -21,7 +21,7 @@ pub(super) struct Cubic {
     summit: f64,
     /// How long the curve takes to reach the summit, in seconds: K.
     climb: f64,
-    /// What Reno's window would be, in datagrams: W_est.
+    /// The size that Reno's window would have, in datagrams: W_est.
     reno: f64,
     /// The window in datagrams before the reduction: cwnd_prior. §4.3.
     prior: f64,

@@ -11,7 +11,7 @@ const DATAGRAM: u64 = 1200;
 
 /// One queue before one link, shared by flows.
 struct Bottleneck {
-    /// In bytes a second.
+    /// The rate of the link in bytes a second.
     rate: u64,
     room: u64,
     delay: Duration,

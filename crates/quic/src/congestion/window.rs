@@ -16,8 +16,8 @@ pub(super) struct Window {
     pub(super) threshold: u64,
     pub(super) datagram: u64,
     hystart: Hystart,
-    /// Whether slow start has seen a queue, and so no longer sends at twice the known rate, which
-    /// would build one.
+    /// Whether slow start has seen a queue. It then no longer sends at twice the known rate, which
+    /// would lengthen the queue.
     is_gentle: bool,
     /// Packets sent before this time belong to a congestion event that was already answered. RFC
     /// 9002 §7.3.2.
@@ -64,7 +64,7 @@ impl Window {
         self.bytes = self.threshold;
     }
 
-    /// After persistent congestion. RFC 9002 §7.6.2.
+    /// Reduces the window to its minimum, after persistent congestion. RFC 9002 §7.6.2.
     pub(super) fn collapse(&mut self) {
         self.bytes = self.least();
         self.hystart = Hystart::default();
@@ -78,7 +78,7 @@ impl Window {
     }
 
     /// One window in a round trip, and a little more, so that pacing is never the limit; in slow
-    /// start twice as much, until that makes a queue. RFC 9002 §7.7.
+    /// start twice as much, until a queue forms. RFC 9002 §7.7.
     pub(super) fn pacing_rate(&self, smoothed: Duration) -> u64 {
         let nanos = smoothed.as_nanos().max(1);
         let doubles = self.is_slow_start() && !self.is_gentle;
@@ -87,8 +87,8 @@ impl Window {
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
-    /// If the size grows, nothing has been sent or lost yet: the first window is counted in
-    /// datagrams.
+    /// Sets the datagram size. If it grows, nothing has been sent or lost yet: the first window is
+    /// counted in datagrams.
     pub(super) fn set_datagram(&mut self, size: u16) {
         self.datagram = u64::from(size);
         self.bytes = self.bytes.max(self.least());

@@ -136,7 +136,8 @@ impl AckFrequency {
         Some(Duration::from_micros(ask.max_delay_us()))
     }
 
-    /// Only the newest request counts. draft-ietf-quic-ack-frequency §4.
+    /// Handles a lost request: it is sent again if no newer one was sent.
+    /// draft-ietf-quic-ack-frequency §4.
     pub(super) fn on_lost(&mut self, sequence: u64) {
         self.is_due |= self.ask.is_some_and(|ask| ask.sequence == sequence);
     }

@@ -3,7 +3,8 @@
 
 use std::net::SocketAddr;
 
-/// An unvalidated address is sent at most three times as many bytes as came from it. RFC 9000 §8.1.
+/// The limit for an unvalidated address: this many times the bytes that came from it. RFC 9000
+/// §8.1.
 const AMPLIFICATION: u64 = 3;
 /// How many addresses are remembered. A forgotten address loses its remaining credit, so the sum
 /// stays within the bound.
@@ -20,7 +21,7 @@ struct AddressCredit {
 /// here, whatever it contains.
 #[derive(Debug, Default)]
 pub(super) struct Amplification {
-    /// The address that sent something most recently is the last.
+    /// The credit of each address; the one that sent most recently is last.
     accounts: Vec<AddressCredit>,
 }
 

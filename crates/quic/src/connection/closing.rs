@@ -17,7 +17,7 @@ const LATE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClosingState {
-    /// From the first packet on.
+    /// The state from the first packet on.
     Open,
     /// This side has closed, and repeats that to a peer that still sends.
     Closing,
@@ -51,7 +51,7 @@ impl CloseFrame {
         Self::violated(&TransportError::new(Code::CONNECTION_REFUSED, ""))
     }
 
-    /// The connection keeps more than it may.
+    /// The reason if the connection keeps more memory than it may.
     pub(super) fn evicted() -> Self {
         Self::violated(&TransportError::new(
             Code::INTERNAL_ERROR,

@@ -22,7 +22,7 @@ impl Control {
         self.ping || self.handshake_done || !self.tokens_due.is_empty()
     }
 
-    /// Whether a PING waits: it is the only one of these frames that 0-RTT may carry.
+    /// Whether a PING waits. Of the frames here, 0-RTT may carry only this one.
     pub(super) fn has_ping(&self) -> bool {
         self.ping
     }

@@ -62,8 +62,8 @@ impl Connection {
         Ok(connection)
     }
 
-    /// The caller then passes in the datagram that `arrival` describes. TLS sessions are stored in
-    /// `sessions`, or where `tls` says.
+    /// Makes a server's connection. The caller then passes in the datagram that `arrival`
+    /// describes. TLS sessions are stored in `sessions`, or where `tls` says.
     pub(crate) fn server(
         now: Time,
         opening: ConnectionSetup,
@@ -212,7 +212,7 @@ impl Connection {
         }
     }
 
-    /// The peer has validated its address: any amount may be sent there. RFC 9000 §8.1.
+    /// Notes that the peer has validated its address: any amount may be sent there. RFC 9000 §8.1.
     pub(super) fn on_address_validated(&mut self) {
         self.paths.validate();
         self.recovery.set_blocked(false);
@@ -250,7 +250,7 @@ impl Connection {
         self.handshake.progress(has_handshake_keys)
     }
 
-    /// The server keeps nothing of the early data: it is sent again.
+    /// Refuses early data. The server keeps nothing of it: the client sends it again.
     fn refuse_early(&mut self) {
         self.streams.refuse_early();
         self.settle(|recovery, feedback| {

@@ -33,7 +33,7 @@ use payload::write_chunks;
 pub(super) struct FrameOwners<'a> {
     crypto: &'a mut Crypto,
     recovery: &'a mut Recovery,
-    /// By [`crate::space::Space::index`].
+    /// The received packets of each space, by [`crate::space::Space::index`].
     received: &'a mut [Received; 3],
     streams: &'a mut Streams,
     local_ids: &'a mut LocalIds,

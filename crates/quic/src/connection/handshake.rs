@@ -165,7 +165,7 @@ impl Handshake {
         source
     }
 
-    /// Early data obeys these limits of the server. RFC 9000 §7.4.1.
+    /// Remembers the server's limits, which early data has to obey. RFC 9000 §7.4.1.
     pub(super) fn remember(&mut self, parameters: Parameters) {
         self.remembered = Some(parameters);
     }
@@ -189,8 +189,8 @@ impl Handshake {
         Ok(!accepted)
     }
 
-    /// Whether to read the peer's parameters now. Those of a client are authentic once the
-    /// handshake is complete; a server needs them earlier, to answer at all.
+    /// Whether to read the peer's parameters now. A client's parameters are authentic once the
+    /// handshake is complete; a server reads them earlier, because it needs them to answer.
     pub(super) fn wants_parameters(&self, is_tls_complete: bool) -> bool {
         !self.has_parameters && (self.side == Side::Server || is_tls_complete)
     }

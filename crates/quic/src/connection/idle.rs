@@ -46,7 +46,7 @@ impl Idle {
         self.alive = now;
     }
 
-    /// Something that asks for an answer was sent.
+    /// Notes that something that asks for an answer was sent.
     #[inline]
     pub(super) fn on_eliciting_sent(&mut self, now: Time) {
         self.last_sent = now;
@@ -57,7 +57,7 @@ impl Idle {
         }
     }
 
-    /// The timeout is at least three times the probe timeout.
+    /// When the connection times out: after at least three times the probe timeout.
     pub(super) fn deadline(&self, pto: Duration) -> Option<Time> {
         (!self.timeout.is_zero()).then(|| self.alive.after(self.timeout.max(3 * pto)))
     }

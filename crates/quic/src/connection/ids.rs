@@ -33,7 +33,7 @@ pub(crate) struct LocalIds {
     /// The ids whose announcement is not acknowledged, by sequence number: [`ISSUED`] at most, so
     /// that a peer that retires whatever it gets cannot cause more in a round trip.
     unacknowledged: Vec<u64>,
-    /// One above the highest sequence number that has left in a packet.
+    /// One more than the highest sequence number that has left in a packet.
     sent: u64,
     /// The id that the peer used when it was last seen to move.
     used: u64,
@@ -92,7 +92,7 @@ impl LocalIds {
             .then(|| self.issuer.id(sequence))
     }
 
-    /// Records the id that the peer uses, and returns whether it is another one than before.
+    /// Records the id that the peer uses, and returns whether it differs from the one before.
     pub(crate) fn switch_to(&mut self, id: &[u8]) -> bool {
         let mut active = self.active.iter().copied();
         let found = active.find(|sequence| self.issuer.id(*sequence).0.as_slice() == id);
@@ -101,7 +101,7 @@ impl LocalIds {
         self.used != before
     }
 
-    /// RETIRE_CONNECTION_ID: another id replaces the retired one. RFC 9000 §19.16.
+    /// Handles RETIRE_CONNECTION_ID: another id replaces the retired one. RFC 9000 §19.16.
     pub(crate) fn on_retired(&mut self, sequence: u64) -> Result<(), TransportError> {
         if sequence >= self.sent {
             return Err(TransportError::new(

@@ -29,7 +29,8 @@ pub(super) struct Path {
 struct Challenge {
     sent: Vec<Sent>,
     is_pending: bool,
-    /// The address is validated; it remains to be shown that the path carries full datagrams.
+    /// The address is validated; this second challenge must show that the path carries full
+    /// datagrams.
     is_second: bool,
     deadline: Time,
 }
@@ -150,9 +151,9 @@ pub(super) struct Target {
 /// How the peer has moved.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
-    /// Whether it is back on the previous path, which is validated.
+    /// Whether the peer is back on the previous path, which is validated.
     pub(super) is_return: bool,
-    /// The host that it has left; `None` if only its port has changed.
+    /// The host that the peer has left; `None` if only its port has changed.
     pub(super) left: Option<IpAddr>,
 }
 
@@ -170,7 +171,7 @@ pub(super) struct Paths {
     previous: Option<Path>,
     owed: Vec<Owed>,
     amplification: Amplification,
-    /// Until this time the peer is not followed to another address.
+    /// The peer is not followed to another address before this time.
     settled: Time,
     /// The round trip that is assumed of an unknown path.
     initial_rtt: Duration,
@@ -266,7 +267,7 @@ impl Paths {
         }
     }
 
-    /// The peer has proved its address in another way.
+    /// Notes that the peer has proved its address in another way.
     pub(super) fn validate(&mut self) {
         self.active.validated = true;
         self.amplification.forget(self.active.remote);
@@ -342,7 +343,7 @@ impl Paths {
         3 * pto.max(3 * self.initial_rtt)
     }
 
-    /// This client continues from another address, where the server is to answer.
+    /// Makes this client continue from another address, where the server is to answer.
     pub(super) fn migrate(&mut self, now: Time, local: Option<IpAddr>, pto: Duration) {
         let deadline = now.after(self.validation_timeout(pto));
         // The server's address is known to be valid, so what is sent there is not limited.

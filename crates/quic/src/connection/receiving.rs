@@ -25,7 +25,7 @@ pub(super) struct Datagram<'a> {
     pub(super) way: &'a RecvMeta,
 }
 
-/// Those facts about a packet's contents that later decisions need.
+/// The facts about a packet's contents that later decisions need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PacketTraits {
     eliciting: bool,
@@ -202,8 +202,8 @@ impl Connection {
         }
     }
 
-    /// Nothing is known about the new path, unless it leads to the address used before `left`. RFC
-    /// 9000 §9.4.
+    /// Begins to use the new path. Nothing is known about it, unless it leads to the address used
+    /// before `left`. RFC 9000 §9.4.
     pub(super) fn begin_on_path(&mut self, left: Option<IpAddr>) {
         let remote = self.paths.remote().ip();
         self.recovery

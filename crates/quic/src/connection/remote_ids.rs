@@ -11,7 +11,7 @@ use crate::sent::SentFrame;
 
 /// The number of the peer's ids that are kept, announced as `active_connection_id_limit`.
 pub(crate) const KEPT: u64 = 4;
-/// The largest number of them for packets to addresses other than the current one.
+/// The largest number of ids for packets to addresses other than the current one.
 const MAX_ELSEWHERE: usize = 2;
 /// The largest number of retirements that wait for an acknowledgement. RFC 9000 §5.1.2.
 const RETIRING: usize = 3 * KEPT as usize;
@@ -20,7 +20,7 @@ const RETIRING: usize = 3 * KEPT as usize;
 struct RemoteId {
     sequence: u64,
     id: ConnectionId,
-    /// `None` for the first id of a client.
+    /// The token of a stateless reset for this id; `None` for the first id of a client.
     reset_token: Option<[u8; 16]>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct RemoteIds {
     /// The ids in packets to other addresses. Each address has a different id, so that an observer
     /// cannot link them. RFC 9000 §9.5.
     elsewhere: Vec<(SocketAddr, RemoteId)>,
-    /// Ids below this are not to be used. RFC 9000 §19.15.
+    /// Ids below this must not be used. RFC 9000 §19.15.
     retire_prior_to: u64,
     /// The ids that RETIRE_CONNECTION_ID is to retire, by sequence number.
     retired: Vec<u64>,
@@ -215,7 +215,7 @@ impl RemoteIds {
         }
     }
 
-    /// Nothing is sent to other addresses any more.
+    /// Forgets the ids for other addresses: nothing is sent there any more.
     pub(crate) fn settle(&mut self) {
         for (_, id) in std::mem::take(&mut self.elsewhere) {
             self.retire(id.sequence);

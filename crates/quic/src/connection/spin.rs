@@ -4,8 +4,8 @@ use roundtrip_wire::quic::Side;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spin {
-    /// One connection in sixteen does not spin, so that a connection without spin is nothing
-    /// unusual.
+    /// Whether the bit stays constant. It does in one connection of sixteen, so that a connection
+    /// without spin is nothing unusual.
     is_still: bool,
     bit: bool,
 }

@@ -1,4 +1,4 @@
-//! Everything that the passing of time causes.
+//! Everything that happens because time has passed.
 
 use super::{Connection, MIN_PACKET};
 use crate::Time;
@@ -76,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// If a PING already waits, no other is sent.
+    /// When to send a PING. If one already waits, no other is sent.
     fn keep_alive_deadline(&self) -> Option<Time> {
         let may = self.handshake.is_complete() && !self.control.has_ping();
         self.idle.keep_alive_deadline().filter(|_| may)

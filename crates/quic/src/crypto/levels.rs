@@ -13,13 +13,13 @@ use crate::error::{Code, TransportError};
 
 #[derive(Default)]
 pub(super) struct Levels {
-    /// First, because nearly all packets need it.
+    /// The keys for 1-RTT packets. They come first, because nearly all packets need them.
     pub(super) one_rtt: Option<Phases>,
     pub(super) initial: Option<KeyPair>,
     pub(super) handshake: Option<KeyPair>,
-    /// Only a client has it.
+    /// Seals early data; only a client has this.
     pub(super) early_seal: Option<Sealer>,
-    /// Only a server has it.
+    /// Opens early data; only a server has this.
     pub(super) early_open: Option<Opener>,
     /// How many packets were not authentic.
     failures: u64,
@@ -138,7 +138,8 @@ impl Levels {
         opener.open(packet, number_at, expected)
     }
 
-    /// Anybody can make Initial packets, valid or not, so those are not counted.
+    /// Counts a packet that was not authentic. Anybody can make Initial packets, valid or not, so
+    /// those are not counted.
     #[cold]
     fn on_failure(&mut self, level: Level) -> OpenError {
         if level != Level::Initial {

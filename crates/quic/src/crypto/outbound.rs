@@ -31,7 +31,7 @@ impl Outbound {
         !self.lost.is_empty() || self.fresh < self.end()
     }
 
-    /// What to send next, and its offset; it counts as sent from now on.
+    /// Returns what to send next, and its offset; it then counts as sent.
     pub(super) fn chunk(&mut self, room: usize) -> Option<(u64, &[u8])> {
         let lost = self.lost.first().map(|span| (span.start, span.end));
         let (start, end) = lost.unwrap_or((self.fresh, self.end()));

@@ -160,7 +160,7 @@ impl Phases {
         self.is_acked |= self.sealer.has_sealed(number);
     }
 
-    /// When the peer first used the new keys, while the old ones are still kept.
+    /// When the peer first used the new keys; `None` if no old keys are kept.
     pub(super) fn old_keys_since(&self) -> Option<Time> {
         self.previous.as_ref().and(self.since)
     }

@@ -24,7 +24,7 @@ pub(super) struct Sealer {
     header: Box<dyn HeaderProtectionKey>,
     /// The number of the first packet that this packet key may seal.
     first: u64,
-    /// One above the last number that was sealed.
+    /// One more than the last number that was sealed.
     next: u64,
     /// The packet number from which on the key has reached its limit. RFC 9001 §6.6.
     barrier: u64,
@@ -173,8 +173,8 @@ pub(super) fn unmask(
 }
 
 impl Unmasked {
-    /// Removes the payload's protection and returns its position. Returns `None` if it is not
-    /// authentic; the payload is destroyed then.
+    /// Removes the payload's protection and returns its position. Returns `None` if the packet is
+    /// not authentic; the payload is destroyed then.
     #[inline]
     pub(super) fn open(&self, key: &dyn PacketKey, packet: &mut [u8]) -> Option<Range<usize>> {
         let (header, payload) = packet.split_at_mut_checked(self.header_length)?;

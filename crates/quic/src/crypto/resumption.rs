@@ -57,7 +57,7 @@ impl Terms {
 }
 
 /// Makes the configuration of one connection, whose sessions are bound to its version and limits.
-/// They are stored in `storage`, or where `config` says.
+/// The sessions are stored in `storage`, or where `config` says.
 pub(crate) fn bind_sessions(
     config: &ServerConfig,
     storage: Option<Arc<dyn StoresServerSessions>>,

@@ -27,7 +27,7 @@ pub(super) struct TlsSession {
     name: Option<String>,
     /// On a client: the remembered transport parameters.
     remembered: Option<Vec<u8>>,
-    /// By [`Level::slot`].
+    /// The received handshake bytes of each level, by [`Level::slot`].
     inbound: [Inbound; 3],
     outbound: [Outbound; 3],
     write_level: Level,

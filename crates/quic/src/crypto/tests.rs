@@ -75,7 +75,7 @@ struct Packet {
     to: Side,
     level: Level,
     bytes: Vec<u8>,
-    /// The offset and bytes that it carries.
+    /// The offset and length of the handshake bytes that the packet carries.
     offset: u64,
     length: usize,
 }
@@ -83,7 +83,7 @@ struct Packet {
 struct Ends {
     client: Crypto,
     server: Crypto,
-    /// Packet numbers differ on all levels; no test needs more.
+    /// The next packet number. All levels share the numbers, which is enough for these tests.
     next: u64,
 }
 
@@ -130,7 +130,7 @@ impl Ends {
         packets
     }
 
-    /// Returns false if the packet cannot be opened yet.
+    /// Delivers a packet. Returns false if it cannot be opened yet.
     fn deliver(&mut self, packet: &Packet) -> Result<bool, TransportError> {
         let expected = self.next;
         let to = self.end(packet.to);

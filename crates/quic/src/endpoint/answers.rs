@@ -32,7 +32,7 @@ pub(super) struct Answers {
     /// When the whole ration is available again.
     spent_until: Time,
     retries: u64,
-    /// The client that was sent the last Retry: the other packets of its flight do not count as
+    /// The client to which the last Retry was sent: the other packets of its flight do not count as
     /// another client.
     retried: Option<(SocketAddr, ConnectionId)>,
 }

@@ -16,7 +16,8 @@ use crate::crypto::TokenSealer;
 /// The keys of one endpoint.
 pub(super) struct Secrets {
     pub(super) ids: IdKey,
-    /// `None`: the cryptography refused the key, which never happens with this length.
+    /// The sealer of tokens. `None`: the cryptography refused the key, which never happens with
+    /// this length.
     pub(super) vault: Option<TokenSealer>,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Debug for Secrets {
 pub(super) struct EndpointIssuer {
     secrets: Arc<Secrets>,
     owner: Owner,
-    /// On a server: how many tokens it gives, and the random numbers that distinguish them.
+    /// Only on a server: how many tokens it gives, and the random numbers that distinguish them.
     tokens: Option<(u8, Random)>,
 }
 

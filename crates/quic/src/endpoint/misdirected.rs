@@ -27,7 +27,7 @@ pub(super) struct MisdirectedQueue {
 }
 
 impl MisdirectedQueue {
-    /// If there is no room, the datagram is dropped and counts as lost.
+    /// Adds a datagram. If there is no room, it is dropped and counts as lost.
     pub(super) fn push(&mut self, to: Option<u16>, way: &RecvMeta, datagram: &[u8]) {
         let bytes = self.bytes + datagram.len();
         if self.waiting.len() < MAX_DATAGRAMS && bytes <= MAX_BYTES {

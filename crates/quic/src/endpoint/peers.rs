@@ -51,7 +51,7 @@ impl Peers {
         self.by_address.remove(&PeerKey { remote, number });
     }
 
-    /// The connections that a reset from there may be for.
+    /// The connections that a stateless reset from this address may be for.
     pub(super) fn at(&self, remote: SocketAddr) -> impl Iterator<Item = Handle> + '_ {
         let key = |number| PeerKey { remote, number };
         let handles = self.by_address.range(key(0)..=key(u64::MAX));
@@ -97,7 +97,7 @@ mod tests {
         assert!(peers.by_address.is_empty());
     }
 
-    /// One address has all of them, or each has its own.
+    /// All connections have the same address, or each has a different one.
     #[test]
     fn what_a_removal_costs_does_not_depend_on_the_address() {
         const COUNT: u32 = 40_000;

@@ -24,24 +24,25 @@ pub(super) struct ConnectionEntry {
     pub(super) connection: Connection,
     /// The address of the peer, as far as the endpoint knows.
     pub(super) peer: SocketAddr,
-    /// Its number among the connections of that address.
+    /// The connection's number among those with the same address.
     pub(super) peer_number: u64,
-    /// Only on a server: see [`super::Endpoint`].
+    /// Only on a server: the address and the destination id of the client's first packet.
     pub(super) first: Option<First>,
     /// Whether, on a server, the client has not validated its address.
     pub(super) unvalidated: bool,
     /// The connection has ended, but packets may still arrive.
     pub(super) has_ended: bool,
-    /// Its deadline has to be read again.
+    /// The connection's deadline has to be read again.
     pub(super) touched: bool,
-    /// Its deadline when that was last read, and the earliest time that is scheduled for it.
+    /// The connection's deadline when it was last read, and the earliest time that is scheduled for
+    /// it.
     pub(super) deadline: Option<Time>,
     pub(super) scheduled: Option<Time>,
 }
 
 impl ConnectionEntry {
-    /// Returns true once: when the client has validated its address. A client that has ended
-    /// without doing so counts until it leaves the table.
+    /// Returns true once: when the client has validated its address. A client whose connection has
+    /// ended before that counts until it leaves the table.
     #[inline]
     pub(super) fn settles(&mut self) -> bool {
         let settles = self.unvalidated && !self.connection.is_unvalidated();
@@ -87,7 +88,7 @@ impl ConnectionTable {
         Some(Handle { slot, generation })
     }
 
-    /// A reserved slot is not used after all.
+    /// Returns a reserved slot that was not used.
     pub(super) fn release(&mut self, handle: Handle) {
         self.free.push_back(handle.slot);
     }
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
     use crate::Transport;
 
-    /// Begins a connection whose handle is all that the test needs.
+    /// Begins a connection whose configuration does not matter.
     fn begin(endpoint: &mut Endpoint) -> Handle {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)

@@ -87,8 +87,8 @@ impl Timers {
         self.compact(table);
     }
 
-    /// If there are many stale entries, keeps only the current one of each connection. Constant
-    /// work for each entry that was added.
+    /// If there are many stale entries, keeps only the current one of each connection. This costs
+    /// constant work for each entry that was added.
     #[inline]
     fn compact(&mut self, table: &ConnectionTable) {
         if self.heap.len() > MAX_EACH * table.len() + MAX_BESIDE {
@@ -114,7 +114,7 @@ mod tests {
     use crate::connection::tests::pair::{End, Pair};
 
     /// Each packet that is to be acknowledged brings the deadline forward, and its acknowledgement
-    /// moves it back. A time that is no longer a deadline would only wake the owner.
+    /// moves it back. If old deadlines stayed, each would wake the owner for nothing.
     #[test]
     fn a_deadline_that_moves_again_and_again_is_told_exactly_and_leaves_few_entries() {
         let mut pair = Pair::new(&Transport::default());

@@ -13,7 +13,8 @@ use crate::Time;
 use crate::connection::Random;
 use crate::crypto::{TokenKind, TokenSealer};
 
-/// A client answers a Retry at once. RFC 9000 §8.1.3: such tokens expire soon.
+/// The lifetime of a Retry token. A client answers a Retry at once, so it is short, as RFC 9000
+/// §8.1.3 requires.
 const RETRY_LIFETIME: Duration = Duration::from_secs(15);
 const NEW_LIFETIME: Duration = Duration::from_hours(24);
 /// How many used tokens are remembered; when there are more, all tokens issued until then become
@@ -36,7 +37,7 @@ pub(super) struct Occasion {
 pub(super) enum Proof {
     /// The token proves nothing: it is absent, not ours, or expired.
     None,
-    /// This client was sent a Retry, and this was its original destination.
+    /// A Retry was sent to this client, and this was its original destination.
     Retried { original: ConnectionId },
     /// This address was validated on an earlier connection.
     Known,

@@ -12,8 +12,8 @@ use crate::Time;
 /// If as many clients as may exist at once began within this time without validating their address,
 /// further clients have to validate theirs first.
 const WINDOW_NANOS: u64 = 250_000_000;
-/// How many are remembered after their end. A client's first flight may outlast its connection, and
-/// the rest of it must not begin another.
+/// How many clients are remembered after their end. A client's first flight may outlast its
+/// connection, and the rest of it must not begin another.
 const MAX_ENDED: usize = 256;
 
 /// The address of a client's first packets, and their original destination id.
@@ -29,8 +29,8 @@ pub(super) struct UnvalidatedClients {
 }
 
 impl UnvalidatedClients {
-    /// Returns true if another client may begin; `most` may exist at once. Each costs budget until
-    /// it validates its address, because even a packet that is not from a client costs work.
+    /// Returns true if another client may begin; `most` may exist at once. Each client costs budget
+    /// until it validates its address, because even a packet that is not from a client costs work.
     pub(super) fn admits(&mut self, now: Time, most: usize) -> bool {
         if self.count >= most {
             return false;
@@ -48,7 +48,7 @@ impl UnvalidatedClients {
         self.count += 1;
     }
 
-    /// A client has validated its address.
+    /// Notes that a client has validated its address.
     pub(super) fn prove(&mut self) {
         self.count = self.count.saturating_sub(1);
         self.spent_until = Time(self.spent_until.0.saturating_sub(self.price_nanos));

@@ -127,7 +127,8 @@ impl Recovery {
         }
     }
 
-    /// Reports losses first, then what arrived, each once. RFC 9002 §A.7.
+    /// Reports to the congestion controller: losses first, then what arrived, each in one call. RFC
+    /// 9002 §A.7.
     fn conclude(
         &mut self,
         context: &AckContext,

@@ -17,7 +17,7 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// If nothing is in flight, the measurement starts again.
+    /// Notes that a burst begins. If nothing is in flight, the measurement starts again.
     pub(super) fn on_burst(&mut self, now: Time, in_flight: u64) {
         if in_flight == 0 {
             self.delivered_at = now;

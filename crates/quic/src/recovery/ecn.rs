@@ -58,7 +58,7 @@ impl Ecn {
         self.state == EcnValidation::Capable
     }
 
-    /// `marked` packets have been marked so far.
+    /// Notes that packets left. `marked` packets have been marked so far.
     pub(super) fn on_sent(&mut self, marked: u64) {
         if self.state == EcnValidation::Trial && marked >= self.base + TRIAL {
             self.state = EcnValidation::Waiting;

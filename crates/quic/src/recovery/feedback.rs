@@ -27,10 +27,10 @@ pub(crate) struct Feedback {
     pub(crate) lost_after: Duration,
     /// Packets that had been declared lost but arrived.
     pub(crate) spurious: u64,
-    /// The largest datagram among those acknowledged, 0 if there is none. For `Mtu::on_acked`.
+    /// The largest acknowledged datagram, 0 if there is none. For `Mtu::on_acked`.
     pub(crate) acked_size: u16,
-    /// The smallest datagram among those lost with which a congestion event began, except path
-    /// probes. For `Mtu::on_lost`.
+    /// The smallest lost datagram, without path probes, if the losses began a congestion event. For
+    /// `Mtu::on_lost`.
     pub(crate) lost_size: Option<u16>,
 }
 

@@ -19,9 +19,10 @@ pub(super) struct Ledger {
     /// The next packet's number.
     pub(super) number: u64,
     pub(super) largest_acked: Option<u64>,
-    /// No number below this is outstanding, and this one is not acknowledged.
+    /// The lowest number that may be outstanding: it is not acknowledged.
     pub(super) unresolved: u64,
-    /// How many outstanding packets elicit acknowledgements, and the burst of the newest ever sent.
+    /// The number of outstanding packets that elicit acknowledgements, and the burst with the
+    /// newest such packet ever sent.
     pub(super) eliciting: u64,
     pub(super) last_eliciting: u32,
     /// The number of outstanding packets that elicit no acknowledgement.
@@ -40,7 +41,7 @@ pub(super) struct Settled {
     pub(super) packets: u64,
     pub(super) eliciting: u64,
     pub(super) marked: u64,
-    /// The newest one's number and burst.
+    /// The number and burst of the newest of these packets.
     pub(super) newest: Option<(u64, u32)>,
     pub(super) size: u16,
     pub(super) spurious: u64,
@@ -182,7 +183,7 @@ impl Ledger {
         forgotten
     }
 
-    /// The oldest burst that its packets refer to.
+    /// The oldest burst that packets of this space refer to.
     pub(super) fn oldest_burst(&self, bursts: &Bursts) -> u32 {
         let mut number = self.ring.first();
         while number < self.ring.next() {

@@ -101,7 +101,7 @@ impl Reordering {
 struct FoundLosses {
     bytes: u64,
     newest: Option<Time>,
-    /// The smallest datagram, if a congestion event began with them.
+    /// The smallest lost datagram, if the losses began a congestion event.
     size: Option<u16>,
     began: bool,
     span: Duration,

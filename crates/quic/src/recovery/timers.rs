@@ -102,8 +102,8 @@ impl Recovery {
     }
 
     /// Probes with what is in flight in other spaces, too: the peer may have the keys of one of
-    /// them only. A server that has confirmed the handshake has none for its packets, and waits
-    /// for its own timer before it says so again. RFC 9002 §6.2.4.
+    /// them only. A server that has confirmed the handshake has no keys for the client's Handshake
+    /// packets, and repeats the confirmation only after its own timer. RFC 9002 §6.2.4.
     fn probe_beside(&mut self, space: Space, feedback: &mut Feedback) {
         for other in Space::ALL {
             if other != space && self.spaces[other.index()].eliciting > 0 {

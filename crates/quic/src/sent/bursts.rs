@@ -18,7 +18,8 @@ pub(crate) struct SentBurst {
     /// Bytes in flight, including the burst.
     pub(crate) in_flight: u64,
     pub(crate) app_limited: bool,
-    /// The socket did not accept all of it, so its losses did not happen on the path.
+    /// Whether the socket did not accept all of the burst: its losses then did not happen on the
+    /// path.
     pub(crate) is_withheld: bool,
 }
 

@@ -13,7 +13,7 @@ pub(crate) const ACKED: u8 = 1 << 2;
 pub(crate) const SKIPPED: u8 = 0;
 pub(crate) const ELICITING: u8 = 1 << 3;
 pub(crate) const FIN: u8 = 1 << 4;
-/// It left with ECT(0).
+/// The packet left with ECT(0).
 pub(crate) const MARKED: u8 = 1 << 5;
 /// Larger than the path is known to carry: a probe for the path's MTU.
 pub(crate) const MTU_PROBE: u8 = 1 << 6;
@@ -29,15 +29,15 @@ pub(crate) struct SentPacket {
     /// be unacknowledged.
     pub(crate) offset: u64,
     slot: u32,
-    /// The burst that it left with.
+    /// The burst that the packet left with.
     pub(crate) burst: u32,
-    /// Its first item in the slab, 0 for none.
+    /// The packet's first item in the slab, 0 for none.
     pub(crate) items: u32,
     length: u16,
-    /// Its bytes in flight, 0 if it elicits no acknowledgement.
+    /// The packet's bytes in flight, 0 if it elicits no acknowledgement.
     pub(crate) size: u16,
     pub(crate) flags: u8,
-    /// The congestion event that its loss belongs to.
+    /// The congestion event that the packet's loss belongs to.
     pub(crate) episode: u8,
 }
 
@@ -80,7 +80,7 @@ impl SentPacket {
         self.flags & flag != 0
     }
 
-    /// This is only meaningful while the packet is unacknowledged.
+    /// The run of stream data in the packet. Only meaningful while the packet is unacknowledged.
     #[inline]
     pub(crate) fn chunk(&self) -> Option<Chunk> {
         (self.slot != NO_STREAM).then_some(Chunk {

@@ -22,7 +22,7 @@ impl SentRing {
         self.first
     }
 
-    /// One above the newest.
+    /// One more than the newest number.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.next

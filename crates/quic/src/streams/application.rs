@@ -172,7 +172,7 @@ impl Streams {
     }
 
     /// Whether the application has read everything (even if it does not know that yet), or cannot
-    /// read the stream (any more).
+    /// read the stream.
     #[cfg(test)]
     pub(crate) fn is_finished(&self, id: StreamId) -> bool {
         let stream = self.find(id).and_then(|key| self.slab.get(key));

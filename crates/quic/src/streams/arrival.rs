@@ -12,7 +12,8 @@ use crate::Code;
 use crate::error::TransportError;
 
 impl Streams {
-    /// Handles a frame of a stream, or of the limits for streams; all others are for other owners.
+    /// Handles a frame of a stream, or of the limits for streams; all other frames have other
+    /// owners.
     pub(crate) fn on_frame(&mut self, frame: &Frame<'_>) -> Result<(), TransportError> {
         match *frame {
             Frame::Stream {

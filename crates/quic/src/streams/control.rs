@@ -46,7 +46,8 @@ impl Streams {
         }
     }
 
-    /// Returns whether there was room for all frames, as do the functions below.
+    /// Writes the frames about limits. Returns whether there was room for all, as do the functions
+    /// below.
     fn write_limits(&mut self, page: &mut FrameWriter<'_, '_>) -> bool {
         if self.receiving.pending {
             let frame = Frame::MaxData(self.receiving.next_limit());

@@ -7,7 +7,7 @@ use super::{Dir, InitialStreamLimits, StreamEvent, StreamId, Streams};
 use crate::sent::{Chunk, SentFrame};
 
 impl Streams {
-    /// A run of one stream's bytes has arrived.
+    /// Notes that a run of one stream's bytes has arrived.
     pub(crate) fn on_acked(&mut self, chunk: &Chunk) {
         let key = chunk.slot;
         let Some(stream) = self.slab.get_mut(key) else {
@@ -60,7 +60,7 @@ impl Streams {
         }
     }
 
-    /// Frames that are still useful are sent again, with current values.
+    /// Queues a lost frame to be sent again with current values, if it is still useful.
     pub(crate) fn on_item_lost(&mut self, item: &SentFrame) {
         match item {
             SentFrame::Stream(chunk) => self.on_lost(chunk),

@@ -36,7 +36,7 @@ impl Fit {
         })
     }
 
-    /// Writes everything before the data.
+    /// Writes the frame's fields before the data.
     #[inline]
     pub(super) fn write_header(&self, pen: &mut Pen<'_>, id: u64, offset: u64, fin: bool) {
         if self.with_length {

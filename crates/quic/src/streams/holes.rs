@@ -10,7 +10,7 @@ use crate::Time;
 const MAX_HOLE_TIME: Duration = Duration::from_secs(30);
 
 impl Streams {
-    /// Everything that happens from now on happens at this time.
+    /// Sets the time: everything until the next call happens at this time.
     #[inline]
     pub(crate) fn set_clock(&mut self, now: Time) {
         self.clock = now;

@@ -36,12 +36,12 @@ pub(super) struct Incoming {
 enum RecvState {
     #[default]
     Open,
-    /// The application has stopped it with this code: further data is dropped.
+    /// The application has stopped the stream with this code: further data is dropped.
     Stopped(u64),
     /// The peer reset it with this code, or it was abandoned when no more data was expected.
     Reset(u64),
-    /// It was abandoned with this code, but the application does not know that yet: further data is
-    /// dropped.
+    /// The stream was abandoned with this code, but the application does not know that yet: further
+    /// data is dropped.
     GivenUp(u64),
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Arrived {
     pub(super) is_news: bool,
     /// Bytes that will not be read: the connection's window may advance by them.
     pub(super) dropped: u64,
-    /// Whether this half is no longer needed.
+    /// Whether this half of the stream is no longer needed.
     pub(super) is_over: bool,
 }
 
@@ -205,7 +205,7 @@ impl Incoming {
         self.drop_up_to(self.highest, spares)
     }
 
-    /// Gives up what does not come: the reader gets this code.
+    /// Gives up data that does not come: the reader gets this code.
     pub(super) fn give_up(&mut self, code: u64, spares: &mut Spares) -> Arrived {
         self.ring.rest(spares);
         let arrived = self.drop_up_to(self.highest, spares);
@@ -221,7 +221,7 @@ impl Incoming {
         }
     }
 
-    /// The application has learned of it.
+    /// Notes that the application has learned that the stream was abandoned.
     pub(super) fn on_told_given_up(&mut self) {
         if let RecvState::GivenUp(code) = self.state {
             self.state = RecvState::Stopped(code);
@@ -285,7 +285,7 @@ impl Incoming {
         self.may_raise() && self.next_limit() - self.limit >= self.window.div_ceil(2).max(1)
     }
 
-    /// Whether the peer may send more than it knows.
+    /// Whether the peer may send more than it was told.
     pub(super) fn is_limit_stale(&self) -> bool {
         self.may_raise() && self.next_limit() > self.limit
     }

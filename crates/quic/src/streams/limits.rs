@@ -35,7 +35,7 @@ pub(super) struct Own {
     pub(super) table: StreamTable,
     /// The peer allows this many in total.
     pub(super) limit: u64,
-    /// The application asked for one and was refused.
+    /// The application asked for a stream, and the peer's limit did not allow one.
     pub(super) wanted: bool,
     /// STREAMS_BLOCKED must be sent.
     pub(super) blocked_pending: bool,
@@ -56,7 +56,7 @@ pub(super) struct Theirs {
     closed: u64,
     /// MAX_STREAMS must be sent.
     pub(super) pending: bool,
-    /// An event about new ones was queued, but the application has not polled it.
+    /// An event about new streams was queued, but the application has not polled it.
     pub(super) told: bool,
 }
 
@@ -102,7 +102,7 @@ impl Receiving {
         }
     }
 
-    /// The peer reports that it is blocked.
+    /// Notes that the peer reports to be blocked.
     pub(super) fn hurry(&mut self) {
         self.pending |= self.next_limit() > self.limit;
     }
@@ -155,7 +155,7 @@ impl Sending {
 }
 
 impl Own {
-    /// The peer is informed once of each limit that it is blocked by. RFC 9000 §19.14.
+    /// Notes that this side is blocked: the peer is informed once of each limit. RFC 9000 §19.14.
     pub(super) fn note_blocked(&mut self) {
         if self.blocked_at != Some(self.limit) {
             self.blocked_at = Some(self.limit);
@@ -206,7 +206,7 @@ impl Theirs {
         }
     }
 
-    /// The peer reports that it is blocked.
+    /// Notes that the peer reports to be blocked.
     pub(super) fn hurry(&mut self) {
         self.pending |= self.next_limit() > self.limit;
     }

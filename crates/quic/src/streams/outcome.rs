@@ -9,7 +9,7 @@ use super::{Dir, StreamId};
 /// takes 0 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEvent {
-    /// The peer opened one or more: accept until none is left.
+    /// The peer opened one or more streams: accept until none is left.
     Opened(Dir),
     /// There are new bytes, the end, or a reset: read. There is one event for everything that came
     /// since the last such event was polled.
@@ -49,7 +49,7 @@ pub enum Peek<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// Returned once: from then on the stream is unknown.
+    /// The peer has reset the stream. This is returned once: from then on the stream is unknown.
     #[error("the peer reset the stream with code {0:#x}, or this side abandoned it with this code")]
     Reset(u64),
     #[error("the stream was never opened, cannot be read, was stopped, or has ended")]

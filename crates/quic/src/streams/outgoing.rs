@@ -43,9 +43,9 @@ pub(super) struct Outgoing {
     stopped: bool,
     /// The last limit that was reported as blocking. RFC 9000 §19.13.
     blocked_at: Option<u64>,
-    /// Its writer waits until the peer lets it send more.
+    /// The stream's writer waits until the peer lets it send more.
     pub(super) waits_for_limit: bool,
-    /// Its places in the queues for new data, lost data, and waiting writers.
+    /// The stream's places in the queues for new data, lost data, and waiting writers.
     pub(super) ready: QueueState,
     pub(super) urgent: QueueState,
     pub(super) writer: QueueState,
@@ -60,10 +60,10 @@ struct SentPiece {
 /// The end of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Fin {
-    /// Not written.
+    /// The end was not written.
     #[default]
     Open,
-    /// It has to be sent, for the first time or again.
+    /// The end has to be sent, for the first time or again.
     Waiting,
     Sent,
     Acked,
@@ -156,7 +156,7 @@ impl Outgoing {
         index
     }
 
-    /// The code with which the peer stopped it.
+    /// The code with which the peer stopped the stream.
     pub(super) fn stop_code(&self) -> Option<u64> {
         self.reset.filter(|_| self.stopped)
     }

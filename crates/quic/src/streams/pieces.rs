@@ -16,11 +16,11 @@ pub(super) struct Pieces(BTreeMap<u64, Piece>);
 #[derive(Debug)]
 struct Piece {
     bytes: Vec<u8>,
-    /// When the first of them arrived.
+    /// When the first of the pieces arrived.
     arrived: Time,
 }
 
-/// What all pieces of a connection take.
+/// The memory that all pieces of a connection take.
 #[derive(Debug, Default)]
 pub(super) struct PiecesUsage {
     pub(super) count: usize,
@@ -100,7 +100,7 @@ impl Pieces {
         self.0.is_empty()
     }
 
-    /// When the oldest of them arrived.
+    /// When the oldest of the pieces arrived.
     pub(super) fn since(&self) -> Option<Time> {
         self.0.values().map(|piece| piece.arrived).min()
     }

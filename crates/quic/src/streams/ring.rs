@@ -12,7 +12,7 @@ const MIN_SHRINKABLE: usize = 32 << 10;
 
 #[derive(Debug, Default)]
 pub(super) struct ByteRing {
-    /// Its length is a power of two, or 0.
+    /// The bytes; their number is a power of two, or 0.
     bytes: Vec<u8>,
     /// The index of the next byte to read.
     head: usize,
@@ -44,8 +44,8 @@ impl ByteRing {
         self.move_to(bytes, kept, spares);
     }
 
-    /// All but the first `kept` bytes were read. A peer must not keep a large ring for little data
-    /// on each of many streams.
+    /// Frees memory after all but the first `kept` bytes were read. A peer must not keep a large
+    /// ring for little data on each of many streams.
     #[inline]
     pub(super) fn shrink(&mut self, kept: usize, spares: &mut Spares) {
         if self.bytes.len() >= MIN_SHRINKABLE && kept <= self.bytes.len() / 8 {
@@ -93,7 +93,7 @@ impl ByteRing {
         self.head = (self.head + count) & self.bytes.len().wrapping_sub(1);
     }
 
-    /// Nothing in it is needed any more, so its memory becomes spare.
+    /// Makes the ring's memory spare, because nothing in it is needed any more.
     pub(super) fn rest(&mut self, spares: &mut Spares) {
         spares.give(std::mem::take(&mut self.bytes));
         self.head = 0;

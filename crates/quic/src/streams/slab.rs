@@ -10,7 +10,8 @@ use super::stream::Stream;
 
 const SLOT_BITS: u32 = 20;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
-/// One less than the bits can address: `u32::MAX` is not a key.
+/// The largest number of slots: one less than the bits can address, because `u32::MAX` is not a
+/// key.
 const MAX_SLOTS: usize = SLOT_MASK as usize;
 /// How many slots stay free before one is used again: a generation repeats after 4096 × 64 streams
 /// at the earliest.
@@ -34,7 +35,7 @@ impl Slab {
         self.slots.capacity() * size_of::<StreamSlot>()
     }
 
-    /// Returns `None` if there are a million already.
+    /// Returns `None` if there are a million streams already.
     pub(super) fn insert(&mut self, stream: Stream) -> Option<u32> {
         if self.free.len() > RESTING || self.slots.len() >= MAX_SLOTS {
             let index = self.free.pop_front()?;

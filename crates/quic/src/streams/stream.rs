@@ -13,7 +13,7 @@ pub(super) struct Stream {
     /// `None` if the peer may not send on it, or everything was read.
     pub(super) incoming: Option<Incoming>,
     pub(super) pending: Pending,
-    /// Its place in the queue for frames.
+    /// The stream's place in the queue for frames.
     pub(super) control: QueueState,
 }
 

@@ -58,7 +58,7 @@ impl StreamTable {
         self.shrink();
     }
 
-    /// Each entry is emptied once, so this is constant work for each stream.
+    /// Drops empty entries. Each entry is emptied once, so this is constant work for each stream.
     fn shrink(&mut self) {
         while let Some(key) = self.young.front().copied() {
             if key != GONE {

@@ -71,7 +71,7 @@ impl StreamQueue {
         }
     }
 
-    /// Moves the first behind the others.
+    /// Moves the first entry behind the others.
     pub(super) fn rotate(&mut self) {
         if self.keys.len() > 1 {
             self.keys.rotate_left(1);

@@ -1,4 +1,5 @@
-//! How many writes a message takes, whatever room there is; and what happens to a malformed one.
+//! How many writes a message takes, however much room there is, and what happens to a malformed
+//! message.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;

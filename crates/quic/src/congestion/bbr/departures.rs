@@ -13,14 +13,14 @@ pub(super) struct Departures(VecDeque<Departure>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Departure {
     at: Time,
-    /// Including the packet itself.
+    /// The bytes in flight, including the packet itself.
     pub(super) in_flight: u64,
-    /// All that had been lost by then.
+    /// The number of bytes that had been lost by then.
     pub(super) lost: u64,
 }
 
 impl Departures {
-    /// Departures that are closer together than `spacing` count as one.
+    /// Records a departure. Departures that are closer together than `spacing` count as one.
     pub(super) fn note(&mut self, at: Time, in_flight: u64, lost: u64, spacing: Duration) {
         match self.0.back_mut() {
             Some(newest) if at <= newest.at.after(spacing) => newest.in_flight = in_flight,
@@ -43,8 +43,8 @@ impl Departures {
         self.0.get(before).copied()
     }
 
-    /// Forgets what left more than `back` before `sent`: those packets are known to be acknowledged
-    /// or lost.
+    /// Forgets departures more than `back` before `sent`: their packets are known to be
+    /// acknowledged or lost.
     pub(super) fn forget(&mut self, sent: Time, back: Duration) {
         while self.0.get(1).is_some_and(|next| next.at.after(back) < sent) {
             self.0.pop_front();

@@ -9,7 +9,7 @@ use crate::congestion::Lost;
 
 /// The largest part of what is in flight that may be lost. §2.4.
 const THRESHOLD: f64 = 0.02;
-/// A round with losses reduces no further than CUBIC would.
+/// The smallest factor by which a round with losses reduces the window: the same as CUBIC's.
 const BETA: f64 = 0.7;
 /// The factor by which a round with marks reduces the window. The draft says nothing about ECN;
 /// this is from RFC 8511 §3.
@@ -17,16 +17,16 @@ const MARKED_BETA: f64 = 0.85;
 
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// In bytes, over the whole connection.
+    /// The lost bytes of the whole connection.
     pub(super) total: u64,
     pub(super) in_round: bool,
-    /// No round without losses has passed since the first of them.
+    /// Whether losses have begun, and no round since then was without any.
     pub(super) in_episode: bool,
     is_marked: bool,
     round_end: u64,
     pub(super) round_started: bool,
     events: u64,
-    /// How many there were in the round that has just ended.
+    /// The number of losses in the round that has just ended.
     pub(super) last_events: u64,
     /// How many rounds in a row had marks.
     pub(super) marked_rounds: u64,
@@ -166,7 +166,7 @@ impl Bbr {
         self.losses.in_episode = true;
     }
 
-    /// A probe has put too much in flight. It is answered once.
+    /// Reacts to a probe that has put too much in flight, once for each probe.
     fn on_too_high(&mut self, held: u64) {
         self.cycle.was_too_high = true;
         self.cycle.is_sample = false;

@@ -4,11 +4,11 @@ use super::model::UNBOUNDED;
 use super::probes::Acks;
 use super::{Bbr, PathSample, STARTUP_PACING};
 
-/// The bandwidth still grows if a round delivers this much faster. §5.3.1.2.
+/// The bandwidth counts as growing if a round delivers faster by this factor. §5.3.1.2.
 const GROWTH: f64 = 1.25;
-/// After this many rounds without growth, the pipe is full.
+/// The number of rounds without growth after which the pipe counts as full.
 const FULL_ROUNDS: u32 = 3;
-/// Losses end Startup only if there were at least this many in a round. §5.3.1.3.
+/// Losses end Startup only if a round had at least this many. §5.3.1.3.
 const STARTUP_LOSSES: u64 = 6;
 /// Marks end Startup after this many marked rounds in a row.
 const STARTUP_MARKED_ROUNDS: u64 = 2;
@@ -52,7 +52,7 @@ impl BbrState {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// Whether it sends more on purpose, so that a loss says nothing new about the path.
+    /// Whether this state sends more on purpose, so that a loss says nothing new about the path.
     pub(super) fn is_accelerating(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
@@ -64,7 +64,7 @@ pub(super) struct FullPipe {
     bandwidth: f64,
     rounds: u32,
     pub(super) now: bool,
-    /// Whether that was true at least once.
+    /// Whether the pipe was full at least once.
     pub(super) reached: bool,
 }
 

@@ -14,14 +14,14 @@ const EXTRA_ROUNDS: u64 = 5;
 
 #[derive(Debug)]
 pub(super) struct Model {
-    /// The fastest samples of the last cycle and of this one.
+    /// The highest bandwidth of the last cycle, and of this one.
     peaks: [f64; 2],
-    /// What all bounds allow, in bytes a second.
+    /// The bandwidth that all bounds allow, in bytes a second.
     pub(super) bandwidth: f64,
     /// The bandwidth that recent losses allow; it is forgotten before each probe.
     pub(super) bandwidth_short: f64,
     pub(super) inflight_short: u64,
-    /// The most that the path has held without losing too much.
+    /// The most bytes in flight that the path has held without losing too many.
     pub(super) inflight_long: u64,
     /// The values of the last round.
     pub(super) bandwidth_latest: f64,

@@ -35,7 +35,7 @@ pub(super) struct Cycle {
     wait: Duration,
     pub(super) rounds: u64,
     pub(super) acks: Acks,
-    /// Whether losses now say something about the probe.
+    /// Whether the next losses say something about the probe.
     pub(super) is_sample: bool,
     pub(super) was_too_high: bool,
     pub(super) is_precautionary: bool,
@@ -82,7 +82,7 @@ impl Cycle {
 pub(super) struct ProbeRtt {
     /// How much may be in flight.
     pub(super) window: u64,
-    /// When the probe may end; `None` until little enough is in flight.
+    /// When the probe may end; `None` until few enough bytes are in flight.
     done: Option<Time>,
     is_round_done: bool,
     /// The beginning and end of the current probe, or else of the last.

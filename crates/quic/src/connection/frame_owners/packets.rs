@@ -62,7 +62,7 @@ pub(in crate::connection) struct WriterOutcome {
     /// The error if a key has reached its limit of packets, so that the connection has to be
     /// closed. RFC 9001 §6.6.
     pub(in crate::connection) failure: Option<TransportError>,
-    /// A Handshake packet is in it. RFC 9001 §4.9.1.
+    /// Whether a Handshake packet was written. RFC 9001 §4.9.1.
     pub(in crate::connection) sent_handshake: bool,
 }
 

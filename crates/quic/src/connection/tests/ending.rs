@@ -33,7 +33,7 @@ fn undelivered_data_is_dropped_at_once_at_both_ends() {
     assert!(pair.server().stats().stream_bytes_sent >= told);
 }
 
-/// What was sealed before the key was used up still leaves.
+/// The packets that were sealed before the key was used up still leave.
 #[test]
 fn a_key_that_is_used_up_within_a_burst_ends_the_connection() {
     let mut pair = Pair::new(&Transport::default());
@@ -68,7 +68,7 @@ fn a_connection_that_is_over_does_not_stay_because_its_peer_is_slow() {
     assert!(deadline.since(now) <= Duration::from_secs(6));
 }
 
-/// Its process did not run for a while, and then handled the timers first.
+/// The owner's process did not run for a while, and then handled the timers first.
 #[test]
 fn an_end_is_told_however_late_the_owner_is() {
     let mut pair = Pair::new(&Transport::default());

@@ -15,7 +15,8 @@ use crate::{Dir, Event, StreamId, Transport};
 
 const SEEDS: u64 = 24;
 const PACKETS: usize = 1500;
-/// Windows in both directions, rings whose length is a power of two, reserves, and bookkeeping.
+/// The limit on memory: windows in both directions, rings whose length is a power of two, reserves,
+/// and bookkeeping.
 const MAX_MEMORY: u64 = 6 << 20;
 
 struct Dice(u64);
@@ -28,7 +29,7 @@ impl Dice {
         (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % end
     }
 
-    /// Small numbers are as likely as large ones.
+    /// A random number of a random length: small numbers are as likely as large ones.
     fn up_to_bits(&mut self, bits: u64) -> u64 {
         let bits = self.below(bits);
         self.below(1 << bits)
@@ -46,7 +47,7 @@ struct Peer {
     /// What the server sent and the peer has not read yet.
     caught: Arc<Mutex<Vec<Vec<u8>>>>,
     challenges: Vec<[u8; 8]>,
-    /// The numbers that it may acknowledge.
+    /// The packet numbers that the peer may acknowledge.
     numbers: Vec<u64>,
     expected: u64,
     /// The server's ids, by sequence number, and how many ids the peer gave.

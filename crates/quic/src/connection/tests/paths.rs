@@ -132,7 +132,7 @@ fn a_path_that_answered_a_small_challenge_is_asked_with_a_full_one() {
     assert!(small.is_some() && full > small, "{sizes:?}");
 }
 
-/// A client that waits for data sends nothing else.
+/// The client sends only that PING, because it waits for data.
 #[test]
 fn one_ping_from_elsewhere_is_enough_for_a_challenge() {
     let mut pair = Pair::new(&Transport::default());

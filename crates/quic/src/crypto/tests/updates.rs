@@ -64,7 +64,7 @@ fn settled() -> Ends {
     settle(shaken())
 }
 
-/// Both ends confirm the handshake and send packet 1.
+/// Lets both ends confirm the handshake and send packet 1.
 fn settle(mut ends: Ends) -> Ends {
     for side in [Side::Client, Side::Server] {
         ends.end(side).confirm();

@@ -77,8 +77,8 @@ fn measure(in_flight: u64, at_once: u64, loss: Option<u64>) -> f64 {
     nanos / sent as f64
 }
 
-/// This thread's processor time, if the system reports it; other work on the machine does not count
-/// then.
+/// This thread's processor time, if the system reports it: it does not include other work on the
+/// machine.
 struct Clock(Instant, Option<u64>);
 
 impl Clock {

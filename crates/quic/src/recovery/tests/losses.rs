@@ -23,7 +23,7 @@ fn three_packets_later_it_is_lost() {
     assert_eq!(rig.recovery.in_flight(), 2000);
 }
 
-/// A burst that the socket did not take, between others that left.
+/// The socket did not accept one burst, but accepted those before and after it.
 #[test]
 fn what_did_not_leave_is_sent_again_and_says_nothing_about_the_path() {
     let mut rig = Rig::sampled();

@@ -40,7 +40,7 @@ enum State {
 #[derive(Debug, Clone, Copy)]
 struct Packet {
     sent: Time,
-    /// Stream and offset; one byte each.
+    /// Stream and offset; each packet carries one byte.
     content: Option<(u32, u64)>,
     state: State,
 }
@@ -159,7 +159,7 @@ impl Pair {
     }
 }
 
-/// One entry for each packet; nothing is reported twice at once.
+/// The bytes as a set of streams and offsets; checks that none is reported twice at once.
 fn contents(chunks: &[Chunk]) -> BTreeSet<(u32, u64)> {
     let each = |chunk: &Chunk| {
         let (slot, offset) = (chunk.slot, chunk.offset);

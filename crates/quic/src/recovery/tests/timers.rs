@@ -57,8 +57,8 @@ fn the_handshake_is_probed_first() {
     assert_eq!(rig.deadline(), Some(sent.after(ms(999 + 25))));
 }
 
-/// The peer may have the keys of only one space, because it lacks or has dropped those of the
-/// other.
+/// The peer may have the keys of only one space: those of the other may not be there yet, or
+/// dropped already.
 #[test]
 fn what_is_in_flight_in_other_spaces_is_probed_for_with_the_handshake() {
     let mut rig = Rig::new();

@@ -53,7 +53,7 @@ impl Streams {
         }
     }
 
-    /// The total size of all streams' rings, in bytes. What lies behind holes is not in them.
+    /// The total size of all streams' rings, in bytes. Rings do not hold the data behind holes.
     pub(super) fn ring_bytes(&self) -> usize {
         let streams = self.slab.keys().filter_map(|key| self.slab.get(key));
         let incoming = streams.filter_map(|stream| stream.incoming.as_ref());

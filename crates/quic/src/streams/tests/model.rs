@@ -33,7 +33,7 @@ struct Flight {
 struct World {
     ends: [Streams; 2],
     flights: [Vec<Flight>; 2],
-    /// By writer and stream.
+    /// The halves of all streams, by writer and stream.
     halves: BTreeMap<(usize, StreamId), Half>,
     /// The streams that each end knows: opened by itself, or accepted.
     known: [Vec<StreamId>; 2],
@@ -225,7 +225,7 @@ impl World {
         while self.move_on(0) | self.move_on(1) {}
     }
 
-    /// Returns whether anything was sent.
+    /// Lets one end send. Returns whether anything was sent.
     fn move_on(&mut self, end: usize) -> bool {
         for dir in Dir::ALL {
             while let Some(id) = self.ends[end].accept(dir) {

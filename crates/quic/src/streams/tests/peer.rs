@@ -127,7 +127,7 @@ pub(super) fn exchange(ends: &mut [Streams; 2]) {
     }
 }
 
-/// Returns whether anything was sent.
+/// Carries packets one way. Returns whether anything was sent.
 fn run(from: &mut Streams, to: &mut Streams) -> bool {
     let mut any = false;
     while let Some(sent) = send(from, 300) {

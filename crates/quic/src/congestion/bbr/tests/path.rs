@@ -9,13 +9,13 @@ use crate::Time;
 use crate::congestion::{Acknowledged, Controller, Lost, RateSample};
 
 pub(super) const DATAGRAM: u64 = 1200;
-/// Later than the longest of its timers: the value of a clock means nothing by itself.
+/// A start later than the longest of BBR's timers: code must not rely on a clock that begins at 0.
 pub(super) const START: Time = Time(3_600_000_000_000);
 const STEP: Duration = Duration::from_micros(50);
 
 pub(super) struct Path {
     pub(super) bbr: Bbr,
-    /// In bytes a second.
+    /// The rate of the link in bytes a second.
     pub(super) rate: u64,
     pub(super) delay: Duration,
     room: u64,
@@ -24,7 +24,7 @@ pub(super) struct Path {
     pub(super) marks_above: Option<f64>,
     /// How many packets are acknowledged at once.
     pub(super) lump: usize,
-    /// How many packets there are to send every ten milliseconds.
+    /// How many packets the application adds every ten milliseconds.
     pub(super) has: usize,
     pub(super) now: Time,
     pub(super) in_flight: u64,
@@ -86,13 +86,13 @@ impl Path {
         }
     }
 
-    /// From here on, [`Self::share`] and [`Self::mean_round_trip`] count.
+    /// Begins the interval that [`Self::share`] and [`Self::mean_round_trip`] describe.
     pub(super) fn watch(&mut self) {
         self.watched = (self.now, self.delivered);
         self.round_trips = (Duration::ZERO, 0);
     }
 
-    /// The share of what the path could have delivered.
+    /// The share of the path's capacity that was used.
     pub(super) fn share(&self) -> f64 {
         let (since, before) = self.watched;
         let could = self.rate as f64 * self.now.since(since).as_secs_f64();

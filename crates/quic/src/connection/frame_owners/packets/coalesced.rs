@@ -12,7 +12,7 @@ use crate::crypto::{Level, TAG};
 use crate::sent::{Chunk, SentFrame};
 use crate::space::Space;
 
-/// The smallest room in a datagram that another packet is begun in.
+/// If a datagram has less room than this, no further packet is begun in it.
 const MIN_ROOM: usize = 128;
 /// The largest length that fits into the two bytes that are used here for the length field of a
 /// long header.
@@ -26,7 +26,7 @@ struct Draft {
     length_at: Option<usize>,
     number_at: usize,
     number_length: usize,
-    /// The end of its payload; the tag follows.
+    /// The end of the packet's payload; the tag follows.
     end: usize,
     number: u64,
     chunk: Option<Chunk>,
