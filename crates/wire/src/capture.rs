@@ -1,4 +1,4 @@
-//! Reads captures in pieces, as they come from a file or a pipe, in either format. Holds one block
+//! Reads captures (pcap and pcapng) in pieces, as they come from a file or a pipe. Holds one block
 //! at a time.
 //!
 //! Push bytes, then take items until there are none; only the caller knows when the file ends.
@@ -15,7 +15,7 @@ const MAX_BLOCK: usize = 16 << 20;
 /// An item of a capture.
 #[derive(Debug)]
 pub enum CaptureItem<'a> {
-    /// The number of its interface counts the interfaces of all sections.
+    /// A packet. The number of its interface counts the interfaces of all sections.
     Packet(Captured<'a>),
     /// Lines of an SSLKEYLOGFILE.
     Secrets(&'a [u8]),
@@ -181,7 +181,8 @@ fn key_log(body: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// Little-endian, microseconds, raw IP; two packets, the second cut to one byte.
+    /// An older capture: little-endian, microseconds, raw IP; two packets, the second cut to one
+    /// byte.
     fn older() -> Vec<u8> {
         let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
         bytes.extend([0; 8]);
@@ -205,8 +206,8 @@ mod tests {
         bytes
     }
 
-    /// Two sections with one interface each and one packet each; a secret, and a packet of an
-    /// interface that does not exist.
+    /// A newer capture: two sections with one interface each and one packet each; a secret, and a
+    /// packet of an interface that does not exist.
     fn newer() -> Vec<u8> {
         let section = [
             0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255,
@@ -229,7 +230,7 @@ mod tests {
         [one.clone(), one].concat()
     }
 
-    /// By interface; the second number is the original length.
+    /// Packets with their interface and their original length.
     type Packets = Vec<(u32, Vec<u8>, u32)>;
 
     /// Everything that is read if the bytes come in pieces of this length.

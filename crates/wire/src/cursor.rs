@@ -108,7 +108,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A TLS vector: one byte of length, then the content. RFC 8446 §3.4.
+    /// Reads a TLS vector: one byte of length, then the content. RFC 8446 §3.4.
     pub(crate) fn vector8(&mut self) -> Result<Self> {
         let count = usize::from(self.u8()?);
         self.within(count)

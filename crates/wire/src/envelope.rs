@@ -23,7 +23,7 @@ const PREFIX: &[u8] = b"v1.";
 pub struct Envelope {
     pub key_id: String,
     pub nonce: [u8; NONCE],
-    /// Includes the tag at its end.
+    /// The ciphertext, with its tag at the end.
     pub ciphertext: Vec<u8>,
 }
 

@@ -21,7 +21,8 @@ pub enum Error {
     AliasLoop { name: String, limit: usize },
     #[error("QUIC version {0:#010x} is not one whose Initial packets can be read")]
     QuicVersion(u32),
-    /// The keys are derived from a connection id, so a wrong id is noticed here.
+    /// A packet could not be authenticated. The keys are derived from a connection id, so a wrong
+    /// id is noticed here.
     #[error("the QUIC packet cannot be decrypted with the keys of this connection id")]
     Protected,
 }

@@ -205,7 +205,7 @@ fn all_bytes(message: &[u8], number: u64) -> impl Iterator<Item = Result<&[u8]>>
     })
 }
 
-/// Empty if there is none, as in protobuf.
+/// The only value of a field; empty if there is none, as in protobuf.
 fn only_bytes(message: &[u8], number: u64) -> Result<&[u8]> {
     let mut found = None;
     for bytes in all_bytes(message, number) {

@@ -27,7 +27,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the decoder holds.
     pub(crate) fn held(&self) -> usize {
         self.table.held()
     }

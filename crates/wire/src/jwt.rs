@@ -27,7 +27,7 @@ const MAX_KEY_ID_LENGTH: usize = 256;
 /// The parts of a token. There is no `Debug`, because anyone who has a token can use it.
 pub struct Jws<'a> {
     pub algorithm: Algorithm,
-    /// The key that supposedly signed it. RFC 7515 §4.1.4. Anyone can write anything here.
+    /// The key that supposedly signed the token. RFC 7515 §4.1.4. Anyone can write anything here.
     pub key_id: Option<String>,
     /// The bytes that the signature covers. RFC 7515 §5.2.
     pub signed: &'a [u8],
@@ -36,12 +36,12 @@ pub struct Jws<'a> {
 }
 
 impl<'a> Jws<'a> {
-    /// An access token, or one that does not say what it is.
+    /// Parses an access token, or a token that does not say what it is.
     pub fn parse(token: &'a [u8]) -> Result<Self> {
         Self::parse_typed(token, &["jwt", "at+jwt"])
     }
 
-    /// A token whose `typ`, if it has one, is among `types` (in lower case, without
+    /// Parses a token whose `typ`, if it has one, is among `types` (in lower case, without
     /// `application/`). RFC 8725 §3.11.
     pub fn parse_typed(token: &'a [u8], types: &[&str]) -> Result<Self> {
         if token.len() > MAX_TOKEN {

@@ -11,7 +11,7 @@ use crate::{hex, unhex};
 
 /// The longest line in bytes: two secrets in hexadecimal and the longest label take 250.
 const MAX_LINE_LENGTH: usize = 1024;
-/// The room for secrets in bytes, if none is given.
+/// The number of bytes for secrets, unless the caller sets another.
 const ROOM: usize = 256 << 20;
 /// The approximate memory of a connection and of a secret in bytes, beside the secret itself.
 const PER_CONNECTION: usize = 256;
@@ -22,7 +22,7 @@ const PER_SECRET: usize = 16;
 pub enum KeyLabel {
     /// TLS 1.2: the master secret.
     Master,
-    /// TLS 1.3 and QUIC, as all below.
+    /// This label and those below are of TLS 1.3 and QUIC.
     ClientEarly,
     ClientHandshake,
     ServerHandshake,
@@ -63,7 +63,7 @@ pub struct KeyLog {
     connections: HashMap<[u8; 32], Vec<Labelled>>,
     /// The connections in the order in which they were first listed.
     order: VecDeque<[u8; 32]>,
-    /// In bytes.
+    /// The largest number of bytes for secrets.
     room: usize,
     held: usize,
     forgotten: u64,
@@ -144,7 +144,7 @@ impl KeyLog {
         self.forgotten
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the log holds.
     pub fn held(&self) -> usize {
         self.held
     }
@@ -164,7 +164,7 @@ impl KeyLog {
         self.extend_line(bytes);
     }
 
-    /// Takes the rest as the last line.
+    /// Takes the remaining bytes as the last line.
     pub fn finish(&mut self) {
         let line = std::mem::take(&mut self.line);
         if std::mem::take(&mut self.overlong) {

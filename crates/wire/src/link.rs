@@ -30,7 +30,7 @@ const ETAG: u16 = 0x893f;
 const SECURITY_GROUP: u16 = 0x8909;
 /// Packets that a switch redirects to a cache, in GRE. draft-param-wccp-v2rev1 §4.
 const REDIRECTED: u16 = 0x883e;
-/// Below it, the two bytes are a length, and LLC follows. IEEE 802.3 §3.2.6.
+/// Below this value, the two bytes are a length, and LLC follows. IEEE 802.3 §3.2.6.
 const MIN_ETHERTYPE: u16 = 0x0600;
 
 /// The direction of a frame, according to the capturing host.
@@ -194,7 +194,7 @@ fn below_labels(bytes: &[u8]) -> Option<(u16, &[u8])> {
 }
 
 /// Parses a frame of Linux's netfilter log: attributes, whose numbers have the capturing host's
-/// byte order. One of them is the packet.
+/// byte order. One of the attributes is the packet.
 fn nflog(frame: &[u8]) -> Option<&[u8]> {
     const PAYLOAD: u16 = 9;
     let mut rest = frame.get(4..)?;
@@ -215,7 +215,7 @@ fn nflog(frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// RFC 1661 §2: a protocol number may be shortened to one byte.
+/// Reads a PPP header. RFC 1661 §2: a protocol number may be shortened to one byte.
 fn ppp(bytes: &[u8]) -> Option<(u16, &[u8])> {
     let (number, rest) = match *bytes {
         [first, ref rest @ ..] if first & 1 == 1 => (u16::from(first), rest),

@@ -131,7 +131,7 @@ pub fn content_length<'a>(
     length.map(Some).ok_or(MalformedError::Length)
 }
 
-/// Whether a field may be sent that came with another protocol. The name may have upper case.
+/// Whether a field that came with another protocol may be sent.
 pub fn is_sendable((name, value): Pair<'_>) -> bool {
     is_token(name) && check_value(value).is_ok()
 }

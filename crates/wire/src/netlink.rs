@@ -14,7 +14,8 @@ pub use request::NetlinkRequest;
 
 /// The length of `nlmsghdr` in bytes: length u32, type u16, flags u16, sequence u32, port u32.
 const HEADER: usize = 16;
-/// Each socket has one request at a time, so all requests have the same number.
+/// The number of each request. They can all have the same one, because each socket has one request
+/// at a time.
 const SEQUENCE: u32 = 1;
 
 const NLMSG_ERROR: u16 = 2;
@@ -60,8 +61,8 @@ pub fn acknowledged(answer: &[u8]) -> io::Result<()> {
     outcome.unwrap_or_else(|| Err(io::ErrorKind::InvalidData.into()))
 }
 
-/// The messages of one datagram that answer a [`NetlinkRequest`]. Messages to others are skipped; a
-/// malformed one ends the iteration.
+/// The messages of one datagram that answer a [`NetlinkRequest`]. Messages that answer other
+/// requests are skipped; a malformed message ends the iteration.
 pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_>> {
     std::iter::from_fn(move || {
         loop {

@@ -1,7 +1,8 @@
 //! Writes OTLP: spans and metrics as OpenTelemetry's collectors read them, in protobuf; and reads
 //! what is in their answers.
 //!
-//! Field numbers are those of `opentelemetry-proto` 1.x, whose stable messages never change theirs.
+//! Field numbers are those of `opentelemetry-proto` 1.x, whose stable messages never change their
+//! numbers.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub struct Span {
     pub end: u64,
     pub attributes: Vec<Attribute>,
     pub events: Vec<SpanEvent>,
-    /// Why it failed.
+    /// Why the span's operation failed.
     pub error: Option<Cow<'static, str>>,
 }
 
@@ -78,7 +79,7 @@ pub struct HistogramMetric {
 pub struct HistogramPoint {
     pub attributes: Vec<Attribute>,
     pub sum: f64,
-    /// One more than there are bounds.
+    /// The number of values in each bucket: one more than there are bounds.
     pub counts: Vec<u64>,
 }
 
@@ -272,7 +273,7 @@ impl HistogramMetric {
     }
 }
 
-/// A repeated field of eight bytes each.
+/// Writes a repeated field of eight bytes each.
 fn packed(out: &mut Vec<u8>, field: u64, values: impl ExactSizeIterator<Item = u64>) {
     varint(out, field << 3 | 2);
     varint(out, values.len() as u64 * 8);

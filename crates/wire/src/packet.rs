@@ -39,7 +39,8 @@ pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 pub const ICMPV6: u8 = 58;
 
-/// A field whose position the layout has checked, so it is never beyond the end; zeros if it were.
+/// Reads a field. The layout has checked its position, so it is within the bytes; otherwise the
+/// result would be zeros.
 fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes
         .get(at..)

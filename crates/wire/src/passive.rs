@@ -1,6 +1,5 @@
 //! Reads the connections of others as a capture shows them: what each side sent, with gaps, in the
-//! order of the capture. Nothing here answers anybody. Violations are skipped, because the peers
-//! themselves accepted them.
+//! order of the capture. Violations are skipped: the peers themselves accepted them.
 //!
 //! [`TlsReader`] and [`QuicReader`] open connections whose secrets a
 //! [`KeyLog`](crate::key_log::KeyLog) has; [`Http1Reader`], [`Http2Reader`] and [`Http3Reader`]
@@ -22,11 +21,11 @@ pub use tls::{TlsContent, TlsEpoch, TlsReader, TlsRecord};
 pub enum SealedReason {
     /// The beginning of the connection is missing, so its keys cannot be identified.
     NoHello,
-    /// The key log does not have them.
+    /// The key log does not have the secrets.
     NoKeys,
     /// Bytes are missing.
     Cut,
-    /// The cipher is not supported here: those with CBC, CCM and older ones.
+    /// The cipher is not supported here: suites with CBC, with CCM, and older ones.
     Cipher,
     /// The packet cannot be decrypted with the keys of the connection.
     WrongKeys,

@@ -13,7 +13,7 @@ const WHAT: &str = "the pcap capture";
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// The magic of a patched libpcap: each packet has eight more bytes.
+/// The magic number of a patched libpcap, which adds eight bytes to the header of each packet.
 const MODIFIED: u32 = 0xa1b2_cd34;
 /// The sizes in bytes of the header of a capture, and of the header of a packet.
 pub(crate) const HEADER: usize = 24;
@@ -27,7 +27,7 @@ pub struct PcapReader<'a> {
     pub header: Header,
 }
 
-/// The properties that all its packets share.
+/// The properties that all packets of the file share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     order: ByteOrder,

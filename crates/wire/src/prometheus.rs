@@ -10,7 +10,7 @@ const SCHEMA: i32 = 3;
 const BUCKETS_PER_DOUBLING: f64 = 8.0;
 /// Values below 2^-40 or above 2^40 are counted in the outermost buckets.
 const MAX_INDEX: i32 = 40 * 8;
-/// Prometheus' default: what is not above it counts as zero.
+/// Prometheus' default: a value that is not above it counts as zero.
 const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub(crate) enum Cipher {
 }
 
 impl Cipher {
-    /// The ciphers of TLS 1.3 whose secrets have this length, which is that of the hash.
+    /// The ciphers of TLS 1.3 whose secrets have this length, the length of the hash.
     pub(crate) fn with_secret_length(length: usize) -> &'static [Self] {
         match length {
             32 => &[Self::Aes128, Self::ChaCha20],

@@ -51,7 +51,7 @@ pub(crate) fn message(out: &mut Vec<u8>, field: u64, write: impl FnOnce(&mut Vec
 pub(crate) enum Field<'a> {
     Number(u64),
     Bytes(&'a [u8]),
-    /// Four or eight bytes, which nothing here reads.
+    /// A value of four or eight bytes, which no message here needs.
     Fixed,
 }
 

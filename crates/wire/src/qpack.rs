@@ -108,7 +108,7 @@ impl SectionBuilder {
         }
     }
 
-    /// `None` if there were more lines than the bounds allow, or larger ones.
+    /// Returns the section; `None` if there were more lines than the bounds allow, or larger ones.
     pub(crate) fn finish(self) -> Option<Section> {
         self.left.map(|_| self.section)
     }

@@ -13,7 +13,7 @@ const MAX_DOMAINS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolvConf {
-    /// Never empty: if the file names none, this machine is asked.
+    /// The name servers. The list is never empty: if the file names none, this machine is asked.
     pub name_servers: Vec<NameServer>,
     pub search: Vec<String>,
     /// A name with at least this many dots is first tried as it is.
@@ -25,7 +25,7 @@ pub struct ResolvConf {
     pub rotate: bool,
     /// Ask for A and AAAA one after the other.
     pub single_request: bool,
-    /// Like `single_request`, with a new socket for each.
+    /// Like `single_request`, with a new socket for each query.
     pub single_request_reopen: bool,
     /// Use TCP from the start.
     pub use_vc: bool,

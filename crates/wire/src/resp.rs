@@ -28,7 +28,7 @@ pub enum Value {
         form: [u8; 3],
         text: Vec<u8>,
     },
-    /// The server's refusal: a word in capitals, then a sentence.
+    /// An error from the server: a word in capitals, then a sentence.
     Error(Vec<u8>),
     Array(Vec<Value>),
     Set(Vec<Value>),

@@ -13,7 +13,7 @@ pub struct Metric {
     pub name: String,
     /// The duration in milliseconds; `None` if it is missing, negative or not a number.
     pub milliseconds: Option<f64>,
-    /// Empty if it is missing.
+    /// The description; empty if it is missing.
     pub description: String,
 }
 

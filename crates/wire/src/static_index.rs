@@ -4,12 +4,12 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     Line(usize),
-    /// The first entry with the name; none has the value as well.
+    /// The first entry with the name, if no entry has the value as well.
     Name(usize),
     Nothing,
 }
 
-/// The longest name is that of `access-control-allow-credentials`.
+/// The length of the longest name, `access-control-allow-credentials`.
 const MAX_NAME_LENGTH: usize = 32;
 
 /// The entries of a static table, ordered by the lengths of their names.

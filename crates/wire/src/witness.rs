@@ -13,7 +13,8 @@ pub mod qlog;
 
 use serde_json::Value;
 
-/// The most requests, connections and events of each that are kept; the rest of a log is counted.
+/// The largest number of requests, of connections, and of events of each that are kept. The rest of
+/// a log is only counted.
 const MAX_KEPT: usize = 1 << 20;
 /// The largest size of each text, in bytes.
 const MAX_TEXT: usize = 4096;
@@ -34,9 +35,9 @@ pub struct Witness {
 /// How a time was obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TimeSource {
-    /// The program recorded it when it happened.
+    /// The program recorded the time when the event happened.
     Seen,
-    /// The program, or another one, computed it afterwards.
+    /// The program, or another one, computed the time afterwards.
     #[default]
     Told,
 }
@@ -69,20 +70,20 @@ pub struct ToldSpan {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToldConnection {
-    /// The log's name for it.
+    /// The log's name for the connection.
     pub id: String,
     pub peer: Option<String>,
     /// The spans that the connection itself took.
     pub spans: Vec<ToldSpan>,
-    /// Only in qlog, and of QUIC in NetLog.
+    /// The events of the transport; only in qlog, and for QUIC in NetLog.
     pub events: Vec<(LogTime, TransportEvent)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToldRequest {
-    /// The log's name for it.
+    /// The log's name for the request.
     pub id: String,
-    /// The index of its connection.
+    /// The index of the request's connection.
     pub connection: Option<usize>,
     pub method: String,
     pub url: String,
@@ -92,7 +93,7 @@ pub struct ToldRequest {
     pub end: Option<LogTime>,
     /// The spans, in the order in which they began.
     pub spans: Vec<ToldSpan>,
-    /// The page that it belongs to, if the log has several.
+    /// The page that the request belongs to, if the log has several.
     pub page: Option<String>,
     /// The URL of whatever caused the request, or its origin.
     pub initiator: Option<String>,

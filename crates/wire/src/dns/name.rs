@@ -16,7 +16,7 @@ const MAX_JUMPS: usize = 127;
 /// Stored in lower case, so that `==` compares as RFC 4343 §3 requires.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name {
-    /// Each label after its length, without the zero byte of the root.
+    /// The labels, each after its length, without the zero byte of the root.
     wire: Vec<u8>,
 }
 

@@ -132,7 +132,7 @@ fn name<'a>(cursor: &mut Cursor<'a>, message: &'a [u8]) -> Result<String> {
     Ok(text)
 }
 
-/// Adds a byte: `special` ones after a backslash, unprintable ones as three decimal digits.
+/// Appends a byte: `special` ones after a backslash, unprintable ones as three decimal digits.
 fn escape(byte: u8, special: &[u8], text: &mut String) {
     match byte {
         byte if special.contains(&byte) => text.extend(['\\', char::from(byte)]),

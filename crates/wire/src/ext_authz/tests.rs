@@ -12,7 +12,7 @@ fn pair(name: &str, value: &[u8], value_number: u64) -> Vec<u8> {
     [nested(1, name.as_bytes()), nested(value_number, value)].concat()
 }
 
-/// A call about the request with these fields of `HttpRequest`.
+/// Makes a call about the request with these fields of `HttpRequest`.
 fn call(http: &[Vec<u8>]) -> Vec<u8> {
     let request = nested(4, &nested(2, &http.concat()));
     let source = nested(1, &nested(1, &nested(1, &nested(2, b"192.0.2.7"))));

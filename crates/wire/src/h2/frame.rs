@@ -44,8 +44,8 @@ pub(super) fn signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// Removes used bytes from the front once they are at least half of the buffer, so that a buffer
-/// that is never empty does not grow.
+/// Removes used bytes from the front once they are at least half of the buffer. Otherwise a buffer
+/// that never becomes empty would grow.
 pub(super) fn drop_used(bytes: &mut Vec<u8>, used: &mut usize) {
     if *used >= bytes.len().saturating_sub(*used) {
         bytes.drain(..(*used).min(bytes.len()));
@@ -100,7 +100,7 @@ pub(super) enum Frame<'a> {
         /// The size that counts against the windows: `bytes`, and padding.
         counted: usize,
         end_stream: bool,
-        /// The frame carries nothing, not even the end.
+        /// The frame carries neither data nor the end of the stream.
         is_useless: bool,
     },
     /// A whole header block, from HEADERS and CONTINUATION.

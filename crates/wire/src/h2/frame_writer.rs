@@ -29,7 +29,7 @@ pub(super) struct FrameWriter {
     initial_window: i64,
     /// The client has made its table smaller, so the next block must announce an empty table.
     says_empty_table: bool,
-    /// Whether a block has announced it.
+    /// Whether a block has announced the empty table.
     has_said_it: bool,
 }
 
@@ -54,7 +54,7 @@ impl FrameWriter {
         drop_used(&mut self.bytes, &mut self.written);
     }
 
-    /// Whether there is room for a head; the windows do not matter for that.
+    /// Whether there is room for a head, which does not need a window.
     pub(super) fn has_room(&self) -> bool {
         self.pending().len() < MAX_PENDING
     }

@@ -156,7 +156,7 @@ impl FrameReader {
         }
     }
 
-    /// Nothing comes between the frames of a header block. RFC 9113 §4.3.
+    /// Checks that nothing comes between the frames of a header block. RFC 9113 §4.3.
     fn check_order(&self, head: FrameHead) -> Result<()> {
         let awaited = self.block.as_ref().map(|block| block.stream);
         let continues = (head.kind == CONTINUATION).then_some(head.stream);
@@ -214,7 +214,7 @@ fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
     taken
 }
 
-/// `None` for a part of a header block that is not complete.
+/// Parses a frame; `None` for a part of a header block that is not complete.
 fn parse<'a>(
     pending: &mut Option<HeaderBlock>,
     max_block: usize,

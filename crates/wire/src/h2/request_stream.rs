@@ -44,7 +44,7 @@ struct Received {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerProgress {
-    /// No final head was sent yet, at most interim ones.
+    /// No final head was sent yet, but maybe interim ones.
     Awaited,
     Begun,
     Ended,
@@ -108,7 +108,7 @@ impl RequestStream {
         Ok(())
     }
 
-    /// Takes received data, or nothing of it. `counted` includes padding.
+    /// Takes all received data, or nothing of it if there is an error. `counted` includes padding.
     pub(super) fn on_data(&mut self, bytes: &[u8], counted: usize, end: bool) -> Result<(), Code> {
         let received = &mut self.received;
         received.window -= signed(counted);
@@ -130,7 +130,7 @@ impl RequestStream {
         Ok(())
     }
 
-    /// The client has sent everything. RFC 9113 §8.1.1.
+    /// Notes that the client has sent everything. RFC 9113 §8.1.1.
     pub(super) fn on_end(&mut self, trailers: Option<Section>) -> Result<(), Code> {
         if self.received.announced.is_some_and(|left| left > 0) {
             return Err(Code::PROTOCOL_ERROR);

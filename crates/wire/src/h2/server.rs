@@ -35,7 +35,7 @@ const LAST_STREAM: u32 = (1 << 31) - 1;
 /// The limits that are announced to a client and enforced.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerConfig {
-    /// Streams at the same time.
+    /// The largest number of streams at the same time.
     pub streams: u32,
     /// The bytes that may be sent ahead on one stream.
     pub stream_window: u32,
@@ -168,7 +168,7 @@ impl Server {
         !self.connection.out.is_overfull()
     }
 
-    /// The task to wake when there is something to write.
+    /// Registers the task to wake when there is something to write.
     pub fn register(&mut self, cx: &Context<'_>) {
         let waker = &mut self.connection.waker;
         match waker {
@@ -222,7 +222,7 @@ impl Server {
 
 #[cfg(test)]
 impl Server {
-    /// The bytes that its buffers take.
+    /// The number of bytes that the server's buffers take.
     fn memory(&self) -> usize {
         let streams = self.connection.streams.iter();
         let streams: usize = streams.map(RequestStream::memory).sum();
@@ -276,7 +276,7 @@ impl Server {
         Ok(())
     }
 
-    /// Sends the head of the answer; `end`: nothing follows it.
+    /// Sends the head of the answer. `end`: no body follows it.
     pub fn send_head(
         &mut self,
         stream: u32,
@@ -312,7 +312,7 @@ impl Server {
         Poll::Pending
     }
 
-    /// Returns how much of `wanted` can be sent now, in one frame, once that is something.
+    /// Waits until something of `wanted` can be sent, and returns how much fits into one frame.
     pub fn poll_room(
         &mut self,
         stream: u32,

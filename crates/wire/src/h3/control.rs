@@ -9,7 +9,7 @@ use crate::quic::Side;
 
 /// The longest SETTINGS frame that is read, in bytes.
 const MAX_SETTINGS: u64 = 4096;
-/// All other frames that are read have one integer.
+/// The largest content of the other frames that are read: one integer.
 const MAX_VARINT: u64 = 8;
 
 #[derive(Debug)]

@@ -18,7 +18,7 @@ pub(super) struct FrameHead {
 }
 
 impl FrameHead {
-    /// The largest one, in bytes.
+    /// The largest head of a frame, in bytes.
     pub(super) const MAX_SIZE: usize = 16;
 
     /// Reads a frame's head, and returns it with its length in bytes. `None` if it is incomplete.
@@ -34,7 +34,7 @@ impl FrameHead {
     }
 }
 
-/// An integer, and its length in bytes. `None` if it is incomplete.
+/// Reads an integer, and returns its length in bytes too. `None` if it is incomplete.
 pub(super) fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     let length = 1 << (first >> 6);

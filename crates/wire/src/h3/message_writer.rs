@@ -91,7 +91,8 @@ impl MessageWriter {
         }
     }
 
-    /// Integers need not be in their shortest form. RFC 9000 §16.
+    /// Sets the length of a frame, in two bytes: integers need not be in their shortest form. RFC
+    /// 9000 §16.
     fn set_length(&mut self, head: usize, length: usize) {
         let length = 0x4000 | length as u16;
         if let Some(place) = self.out.get_mut(head + 1..head + SHORT_HEAD) {

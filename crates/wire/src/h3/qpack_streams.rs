@@ -22,7 +22,7 @@ pub(super) fn read_encoder_stream(bytes: &[u8]) -> Result<(), ProtocolError> {
 /// stream.
 #[derive(Debug, Default)]
 pub(super) struct DecoderStream {
-    /// The number of bytes of an incomplete integer so far.
+    /// The number of bytes that have arrived of an incomplete integer.
     open: u8,
 }
 

@@ -1,5 +1,5 @@
-//! What each rule of RFC 9114 and RFC 9204 says about the bytes on a stream, by its error code; and
-//! that the result does not depend on how the bytes are split.
+//! Each rule of RFC 9114 and RFC 9204 about the bytes on a stream, by its error code. The result
+//! does not depend on how the bytes are split.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ const LIMITS: SectionLimits = SectionLimits {
 };
 /// `GET https://x/`, by the static table.
 const HEAD: &[u8] = &[1, 8, 0, 0, 0xd1, 0xd7, 0xc1, 0x50, 1, b'x'];
-/// The same, and `content-length: 3`.
+/// Like the head above, with `content-length: 3`.
 const LONG: &[u8] = &[1, 11, 0, 0, 0xd1, 0xd7, 0xc1, 0x50, 1, b'x', 0x54, 1, b'3'];
 const BODY: &[u8] = &[0, 3, b'a', b'b', b'c'];
 /// `age: 0`.

@@ -11,7 +11,8 @@ const PUSH: u64 = 1;
 const QPACK_ENCODER: u64 = 2;
 const QPACK_DECODER: u64 = 3;
 /// The largest number of bytes that one of these streams may carry while the connection lasts, and
-/// what each request adds: a client may send PRIORITY_UPDATE for it. RFC 9218 §7.
+/// the number that each request adds: a client may send PRIORITY_UPDATE for the request. RFC 9218
+/// §7.
 const MAX_BYTES: u64 = 1 << 20;
 const MAX_BYTES_A_REQUEST: u64 = 256;
 
@@ -29,7 +30,7 @@ pub struct UniStreams {
 /// One of the streams.
 #[derive(Debug, Default)]
 pub struct UniStream {
-    /// The beginning of its type.
+    /// The part of the stream's type that has arrived.
     held: Vec<u8>,
     kind: Option<u64>,
     bytes: u64,

@@ -11,9 +11,9 @@ use super::Strictness;
 /// How much a body may hold besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkedLimits {
-    /// Hexadecimal digits of a size; more than 16 would overflow.
+    /// The largest number of hexadecimal digits of a size; more than 16 would overflow.
     pub size_digits: u8,
-    /// Bytes of one line, without the digits of its size.
+    /// The largest number of bytes of one line, without the digits of its size.
     pub line: usize,
     /// Lines of trailers that are skipped.
     pub trailers: u32,
@@ -41,13 +41,13 @@ pub struct Chunked {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChunkedState {
-    /// Before the first digit of a size.
+    /// The first digit of a size is next.
     Start,
     Size,
     /// After blanks, where an extension or the line's end may come. RFC 9112 §7.1.1.
     Blank,
     Extension,
-    /// Before the LF that must follow the CR after a size.
+    /// The LF that must follow the CR after a size is next.
     SizeEnd,
     Data,
     DataCr,
@@ -91,8 +91,8 @@ impl Chunked {
         self.state == ChunkedState::Done
     }
 
-    /// The trailers, with the empty line that ends them; empty if there are none, before the end,
-    /// or if they are not read strictly.
+    /// Takes the trailers, with the empty line that ends them. The result is empty if there are no
+    /// trailers, if the body has not ended, or if they are not read strictly.
     pub fn take_section(&mut self) -> Vec<u8> {
         if self.is_done() {
             std::mem::take(&mut self.section)
@@ -294,7 +294,7 @@ impl Chunked {
         Ok(ChunkedState::Size)
     }
 
-    /// Counts one more byte of a line, after which `next` follows.
+    /// Counts one more byte of a line; `next` is the state after it.
     fn lengthen(&mut self, next: ChunkedState) -> Result<ChunkedState, ChunkError> {
         if self.line >= self.limits.line {
             return Err(ChunkError::LongLine);

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::Field;
 
-/// Writes the lines of fields. Those that follow one another in `source`, the bytes from which they
-/// were read, are copied together: most of a message's fields are passed on as they came.
+/// Writes the lines of fields. Most fields of a message are passed on as they came, so those that
+/// follow one another in `source` (the bytes from which they were read) are copied together.
 pub fn write_fields<'f>(
     fields: impl Iterator<Item = &'f Field<'f>>,
     source: &[u8],

@@ -22,7 +22,7 @@ pub struct RequestHead<'r, 'b> {
     pub target: &'b str,
     pub is_http10: bool,
     pub fields: &'r [Field<'b>],
-    /// In bytes.
+    /// The length of the head in bytes.
     pub length: usize,
 }
 
@@ -32,7 +32,7 @@ pub struct ResponseHead<'r, 'b> {
     pub reason: &'b str,
     pub is_http10: bool,
     pub fields: &'r [Field<'b>],
-    /// In bytes.
+    /// The length of the head in bytes.
     pub length: usize,
 }
 

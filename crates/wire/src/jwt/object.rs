@@ -38,7 +38,7 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// One text, or a list of them. RFC 7519 §4.1.3.
+    /// Reads one text, or a list of texts. RFC 7519 §4.1.3.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&str>> {
         match self.member(name) {
             None => Ok(Vec::new()),

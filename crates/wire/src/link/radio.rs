@@ -39,13 +39,13 @@ pub(super) fn wireless(frame: &[u8]) -> Option<(u16, &[u8])> {
     starts.find_map(|start| llc(frame.get(start..)?))
 }
 
-/// What follows the header of radiotap: a version, padding, and the length of the whole.
+/// What follows the radiotap header, which has a version, padding, and the length of the header.
 pub(super) fn after_radiotap(frame: &[u8]) -> Option<&[u8]> {
     frame.get(usize::from(u16_le_at(frame, 2)?)..)
 }
 
-/// What follows the headers of Prism and AVS drivers. Either has its length after a code, in the
-/// byte order of the host or in that of the network; neither is as long as 64 kB.
+/// What follows the headers of Prism and AVS drivers. Both have their length after a code, in the
+/// byte order of the host or of the network; both are shorter than 64 kB.
 pub(super) fn after_prism(frame: &[u8]) -> Option<&[u8]> {
     let [.., a, b, c, d] = *frame.first_chunk::<8>()?;
     let length = u32::from_le_bytes([a, b, c, d]).min(u32::from_be_bytes([a, b, c, d]));

@@ -1,4 +1,4 @@
-//! Tunnels in IP packets: IP in IP, GRE with what routers put into it, and those over UDP.
+//! Tunnels in IP packets: IP in IP, GRE with what routers put into it, and tunnels over UDP.
 
 use super::{IPV4, IPV6, PPP, TRANSPARENT_ETHERNET, u16_at, version};
 use crate::packet::{Packet, UDP};

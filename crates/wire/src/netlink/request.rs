@@ -103,7 +103,7 @@ impl NetlinkRequest {
         self.nest(kind, |inner| inner.bytes.extend(value));
     }
 
-    /// An attribute whose value `fill` writes.
+    /// Adds an attribute whose value `fill` writes.
     pub fn nest(&mut self, kind: u16, fill: impl FnOnce(&mut Self)) {
         let start = self.bytes.len();
         self.bytes.extend([0; 2]);

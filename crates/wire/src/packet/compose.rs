@@ -22,7 +22,7 @@ pub struct IpHeader {
 }
 
 impl IpHeader {
-    /// 64 hops, traffic class 0, not to be fragmented.
+    /// Makes a packet with 64 hops and traffic class 0, not to be fragmented.
     pub fn new(source: IpAddr, destination: IpAddr, protocol: u8) -> Self {
         Self {
             source,

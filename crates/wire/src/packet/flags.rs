@@ -38,7 +38,7 @@ impl Flags {
         Self(u16::from_be_bytes(bytes) & Self::ALL)
     }
 
-    /// The given two bytes with these flags set.
+    /// Returns the two bytes with these flags set.
     pub(super) const fn put_into(self, bytes: [u8; 2]) -> [u8; 2] {
         (u16::from_be_bytes(bytes) & !Self::ALL | self.0).to_be_bytes()
     }
@@ -69,7 +69,7 @@ impl BitOr for Flags {
     }
 }
 
-/// `SYN+ACK`, or `none`.
+/// Writes the names of the flags, such as `SYN+ACK`, or `none`.
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";

@@ -17,7 +17,8 @@ const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
 const NO_NEXT_HEADER: u8 = 59;
 const DESTINATION_OPTIONS: u8 = 60;
-/// Packets have a handful at most; RFC 8200 §4.1 lists five, one of them twice.
+/// The largest number of extension headers in a packet; RFC 8200 §4.1 lists five, one of them
+/// twice.
 const MAX_EXTENSIONS: usize = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,7 +50,8 @@ pub(super) enum TransportLayout {
     },
     Udp,
     Icmp,
-    /// A later fragment, a truncated or invalid header, or another protocol.
+    /// The packet is a later fragment, has a truncated or invalid header, or carries another
+    /// protocol.
     Opaque,
 }
 
@@ -57,16 +59,16 @@ pub(super) enum TransportLayout {
 pub(super) struct Layout {
     pub(super) version: IpVersion,
     pub(super) protocol: u8,
-    /// After the IP header, its options and extension headers.
+    /// Where the transport begins: after the IP header, its options and extension headers.
     pub(super) transport_at: usize,
-    /// Where the transport ends according to its header; may be beyond the available bytes.
+    /// Where the transport ends according to its header. That may be beyond the available bytes.
     pub(super) transport_end: usize,
     /// The length that the header declares.
     pub(super) declared: usize,
     pub(super) fragment: Fragment,
     pub(super) dont_fragment: bool,
-    /// A routing header has addresses left, so the destination address is not the final one, which
-    /// checksums cover.
+    /// A routing header has addresses left, so the destination address is not the final one.
+    /// Checksums cover the final one.
     pub(super) routed: bool,
     pub(super) transport: TransportLayout,
     /// The position of the checksum, if the transport is TCP, UDP or ICMP and this packet contains

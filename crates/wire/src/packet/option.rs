@@ -39,14 +39,14 @@ pub enum OptionValue<'a> {
         value: u32,
         echo: u32,
     },
-    /// RFC 7413 §4.1.1; an empty cookie requests one.
+    /// A fast open cookie (RFC 7413 §4.1.1); an empty one requests a cookie.
     FastOpen {
         cookie: &'a [u8],
         experimental: bool,
     },
     /// The subtype and its data. RFC 8684 §3.
     Mptcp(&'a [u8]),
-    /// Another kind, or one of the above with an invalid length.
+    /// An option of another kind, or one of the above with an invalid length.
     Unknown {
         kind: u8,
         data: &'a [u8],

@@ -31,8 +31,8 @@ impl<'a> PacketMut<'a> {
         Packet::new(self.bytes, self.layout)
     }
 
-    /// Returns whether it was done: the address must be of the packet's IP version, and the packet
-    /// must not be a fragment that splits the checksum.
+    /// Returns whether the address was changed: it must be of the packet's IP version, and the
+    /// packet must not be a fragment that splits the checksum.
     #[must_use]
     pub fn set_source(&mut self, address: IpAddr) -> bool {
         match address {
@@ -52,7 +52,8 @@ impl<'a> PacketMut<'a> {
             }
     }
 
-    /// Returns whether it was done: only the first fragment of a TCP or UDP datagram has ports.
+    /// Returns whether the port was changed: only the first fragment of a TCP or UDP datagram has
+    /// ports.
     #[must_use]
     pub fn set_source_port(&mut self, port: u16) -> bool {
         self.set_port(0, port)
@@ -84,7 +85,7 @@ impl<'a> PacketMut<'a> {
         self.overwrite_in_ip(at, &[hops]);
     }
 
-    /// Returns whether it was done: the packet must have a TCP segment.
+    /// Returns whether the flags were changed: the packet must have a TCP segment.
     #[must_use]
     pub fn set_tcp_flags(&mut self, flags: Flags) -> bool {
         let is_tcp = self.is_tcp();

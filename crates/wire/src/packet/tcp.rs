@@ -87,8 +87,8 @@ impl<'a> Tcp<'a> {
         self.declared_payload
     }
 
-    /// SEG.LEN: the number of sequence numbers that it takes, including one each for SYN and FIN.
-    /// RFC 9293 §3.3.1.
+    /// SEG.LEN: the number of sequence numbers that the segment takes, including one each for SYN
+    /// and FIN. RFC 9293 §3.3.1.
     pub fn segment_length(&self) -> u32 {
         let flags = self.flags();
         self.declared_payload as u32

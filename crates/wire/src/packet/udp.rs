@@ -35,7 +35,7 @@ impl<'a> Udp<'a> {
         u16::from_be_bytes([self.header[4], self.header[5]])
     }
 
-    /// Zero means that there is no checksum.
+    /// The checksum; zero means that there is none.
     pub fn checksum(&self) -> u16 {
         u16::from_be_bytes([self.header[6], self.header[7]])
     }

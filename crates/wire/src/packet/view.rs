@@ -12,7 +12,7 @@ use crate::Result;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ecn {
     NotCapable = 0,
-    /// Also marks low latency, low loss, scalable throughput (RFC 9331).
+    /// ECT(1), which also marks low latency, low loss, scalable throughput (RFC 9331).
     Capable1 = 1,
     Capable0 = 2,
     CongestionExperienced = 3,

@@ -1,5 +1,5 @@
-//! The events of HTTP on a connection of others, whichever version: one vocabulary, each event with
-//! the bytes of its side's stream that it came from.
+//! The events of HTTP on a connection of others, the same for all versions. Each event says from
+//! which bytes of its side's stream it came.
 
 mod head;
 mod http1;
@@ -19,9 +19,9 @@ pub use http3::Http3Reader;
 /// An event that one side caused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpEvent {
-    /// The side that sent it.
+    /// The side that sent what the event reports.
     pub side: Side,
-    /// The request that it belongs to: in HTTP/1, its number on the connection, from 0 on;
+    /// The request that the event belongs to: in HTTP/1, its number on the connection, from 0 on;
     /// otherwise the id of the stream. `None` for events of the connection.
     pub stream: Option<u64>,
     /// The positions that its first and last bytes came from. This is exact if each push gave a
@@ -61,7 +61,7 @@ pub enum HttpFact {
     MaxStreams(u64),
     /// The client would begin another request if the server permitted more.
     StreamsBlocked,
-    /// The next part cannot be read (yet): bytes are missing, or it is another protocol.
+    /// The next part cannot be read, or not yet: bytes are missing, or another protocol is used.
     Lost,
 }
 

@@ -50,7 +50,7 @@ pub struct QuicPacket<'a> {
 pub enum QuicPayload<'a> {
     Opened {
         number: u64,
-        /// [`Frames`] reads them.
+        /// The frames as bytes, which [`Frames`] parses.
         frames: &'a [u8],
         /// The number of key updates so far; only in 1-RTT packets.
         key_updates: u32,
@@ -89,7 +89,7 @@ impl QuicReader {
         self.version
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the reader holds.
     pub fn held(&self) -> usize {
         let ids = self.client_ids.capacity() + self.server_ids.capacity();
         self.hello.held() + ids * size_of::<ConnectionId>()
@@ -205,7 +205,7 @@ impl QuicReader {
         Ok(opened)
     }
 
-    /// Another connection begins, or the same one after a Retry.
+    /// Forgets the connection, because another one begins, or the same one after a Retry.
     fn forget(&mut self) {
         *self = Self {
             client_ids: std::mem::take(&mut self.client_ids),

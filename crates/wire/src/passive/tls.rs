@@ -19,7 +19,7 @@ use crate::tls::{CipherSuite, ContentKind, HandshakeKind, Handshakes, ServerHell
 
 /// The limit for one side's first messages in bytes; the largest hellos have a tenth of this.
 const MAX_HELLO: usize = 1 << 16;
-/// After this many consecutive records that do not open, no more are tried.
+/// After this number of consecutive records that do not open, no more are tried.
 const MAX_FAILURES: u32 = 32;
 /// The smallest sealed record in bytes: type, version, length, tag and one byte.
 const MIN_SEALED: u64 = (RECORD_HEAD + TAG + 1) as u64;
@@ -36,7 +36,7 @@ pub struct TlsReader {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsRecord<'a> {
     pub side: Side,
-    /// The inner type if it was opened.
+    /// The inner type if the record was opened.
     pub kind: ContentKind,
     /// The whole record, as a range of that side's TCP stream, which starts at 0.
     pub at: Range<u64>,
@@ -50,7 +50,7 @@ pub enum TlsContent<'a> {
         epoch: TlsEpoch,
         bytes: &'a [u8],
     },
-    /// `length` is that of the content if there is no padding.
+    /// The record was not opened. `length` is that of the content if there is no padding.
     Sealed {
         reason: SealedReason,
         length: usize,
@@ -65,7 +65,7 @@ pub enum TlsEpoch {
     /// Data that the client sent before the handshake was over.
     Early,
     Handshake,
-    /// After this many key updates.
+    /// Application data after this many key updates.
     Application(u32),
 }
 
@@ -103,7 +103,7 @@ impl TlsReader {
         self.parties.client_random.as_ref()
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the reader holds.
     pub fn held(&self) -> usize {
         let halves = [&self.client, &self.server].into_iter();
         let halves =

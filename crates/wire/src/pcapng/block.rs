@@ -76,7 +76,8 @@ pub struct Captured<'a> {
     /// The number of the interface, from 0, in the order of the interface blocks in the section.
     pub interface: u32,
     pub link: LinkType,
-    /// Nanoseconds since 1970; `None` in a simple packet block, or if it does not fit into 64 bits.
+    /// The time in nanoseconds since 1970; `None` in a simple packet block, or if it does not fit
+    /// into 64 bits.
     pub time: Option<u64>,
     /// The length on the wire in bytes; `data` may be shorter.
     pub original_length: u32,
@@ -113,7 +114,7 @@ impl PacketDirection {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Statistics<'a> {
     pub interface: u32,
-    /// Nanoseconds since 1970; `None` if it does not fit into 64 bits.
+    /// The time in nanoseconds since 1970; `None` if it does not fit into 64 bits.
     pub time: Option<u64>,
     pub received: Option<u64>,
     /// Packets dropped by the interface for lack of room.

@@ -131,7 +131,7 @@ impl OptionWriter {
             .try_for_each(|comment| self.put(COMMENT, comment.as_bytes()))
     }
 
-    /// The options with their end marker; empty if there are none.
+    /// Returns the options with their end marker; empty if there are no options.
     pub(super) fn finish(mut self) -> Vec<u8> {
         if !self.bytes.is_empty() {
             self.bytes.extend([0; 4]);

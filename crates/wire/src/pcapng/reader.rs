@@ -28,10 +28,11 @@ pub struct PcapngReader<'a> {
     parser: Parser,
 }
 
-/// What earlier blocks define for later ones. It is given each block once, in order.
+/// The facts that earlier blocks state for later ones. The caller passes in each block once, in
+/// order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parser {
-    /// `None` before the first section.
+    /// The byte order; `None` before the first section.
     order: Option<ByteOrder>,
     interfaces: Vec<InterfaceTraits>,
 }

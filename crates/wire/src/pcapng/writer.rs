@@ -53,7 +53,7 @@ impl PcapngWriter {
         Ok(writer)
     }
 
-    /// Returns its number, for packets.
+    /// Adds an interface, and returns its number, which packets need.
     pub fn interface(&mut self, interface: &Interface<'_>) -> Result<u32> {
         let mut body = self.order.put_u16(interface.link.0).to_vec();
         body.extend([0; 2]);

@@ -36,7 +36,7 @@ pub(crate) struct QpackTable {
 /// Why a section cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SectionProblem {
-    /// It needs entries that have not arrived yet.
+    /// The section needs entries that have not arrived yet.
     Early,
     Damaged,
 }
@@ -49,12 +49,12 @@ impl DynamicTable {
         }
     }
 
-    /// The entry with this many newer ones.
+    /// The entry after which this many were inserted.
     pub(crate) fn newest(&self, age: usize) -> Option<&Line> {
         self.entries.get(age)
     }
 
-    /// The entry with this many inserted before it.
+    /// The entry before which this many were inserted.
     fn absolute(&self, index: u64) -> Option<&Line> {
         let age = self.inserted.checked_sub(index)?.checked_sub(1)?;
         self.entries.get(usize::try_from(age).ok()?)
@@ -78,7 +78,7 @@ impl DynamicTable {
         self.size = 0;
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the table holds.
     pub(crate) fn held(&self) -> usize {
         self.size + self.entries.capacity() * size_of::<Line>()
     }
@@ -118,12 +118,12 @@ impl QpackTable {
         true
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the stream and its table hold.
     pub(crate) fn held(&self) -> usize {
         self.table.held() + self.held.capacity()
     }
 
-    /// How many entries it has received so far.
+    /// The number of entries that have been received so far.
     pub(crate) fn inserted(&self) -> u64 {
         self.table.inserted
     }

@@ -1,8 +1,8 @@
 //! The Huffman code of HPACK and QPACK. RFC 7541, appendix B.
 //!
 //! The code is canonical: codes of one length follow each other in the order of their symbols, and
-//! those of the next length begin where these end. So it suffices to know the number of codes of
-//! each length.
+//! the codes of the next length begin where these end. So it suffices to know the number of codes
+//! of each length.
 
 /// The lengths that occur, and the number of codes of each length.
 const LENGTHS: [(u32, u64); 21] = [
@@ -51,9 +51,9 @@ const SYMBOLS: [u8; 256] = [
 struct CodeLength {
     length: u32,
     first: u32,
-    /// The last code, followed by ones.
+    /// The last code of this length, filled up with ones.
     last: u32,
-    /// The index of its first symbol.
+    /// The index of the first symbol of this length.
     from: u64,
 }
 

@@ -35,7 +35,7 @@ fn the_example_of_the_rfc_is_read() {
     assert_eq!(written(&section), owned(&[(":path", "/index.html")]));
 }
 
-/// ls-qpack's output; aioquic and others use it.
+/// The output of ls-qpack, which other programs use.
 #[test]
 fn sections_of_another_encoder_are_read() {
     let section = unhex_spaced(

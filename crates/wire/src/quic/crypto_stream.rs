@@ -54,12 +54,12 @@ impl CryptoStream {
         Ok(())
     }
 
-    /// Roughly the bytes of memory that it holds.
+    /// Roughly the number of bytes of memory that the stream holds.
     pub fn held(&self) -> usize {
         self.slots.capacity() * size_of::<Option<u8>>() + self.contiguous.capacity()
     }
 
-    /// Everything before the first gap; [`crate::tls::Handshakes`] parses it.
+    /// All bytes before the first gap; [`crate::tls::Handshakes`] parses them.
     pub fn contiguous(&self) -> &[u8] {
         &self.contiguous
     }

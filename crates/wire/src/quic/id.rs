@@ -6,7 +6,7 @@ use std::fmt;
 /// 8999 §5.1).
 const MAX_LENGTH: usize = 20;
 
-/// At most 20 bytes, stored in place.
+/// A connection id: at most 20 bytes, stored in place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ConnectionId {
     length: u8,
@@ -21,7 +21,7 @@ impl ConnectionId {
     };
     pub const MAX_LENGTH: usize = MAX_LENGTH;
 
-    /// Returns `None` for more than 20 bytes.
+    /// Makes an id; `None` for more than 20 bytes.
     #[inline]
     pub fn new(id: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX_LENGTH];

@@ -14,7 +14,8 @@ pub struct VersionInformation {
     pub available: Vec<Version>,
 }
 
-/// What matters of a preferred address to a client that does not move there. RFC 9000 §9.6.
+/// The parts of a preferred address that a client needs even if it does not move there. RFC 9000
+/// §9.6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PreferredAddress {
     /// The id with the sequence number 1. RFC 9000 §5.1.1.

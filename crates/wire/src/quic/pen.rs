@@ -120,7 +120,7 @@ impl<'a> Pen<'a> {
         }
     }
 
-    /// The next `count` bytes, which then count as written.
+    /// Returns the next `count` bytes, which then count as written.
     #[inline]
     fn place(&mut self, count: usize) -> Option<&mut [u8]> {
         let place = self.buffer.get_mut(self.at..)?.get_mut(..count)?;

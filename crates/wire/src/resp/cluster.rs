@@ -14,7 +14,8 @@ pub struct Redirect {
     /// Empty: the host that was asked.
     pub host: String,
     pub port: u16,
-    /// `ASK`: only this request goes there, after `ASKING`. Otherwise `MOVED`: all of the slot do.
+    /// Whether the reply is `ASK`: only this request goes there, after `ASKING`. Otherwise it is
+    /// `MOVED`: all requests for the slot go there.
     pub once: bool,
 }
 

@@ -15,9 +15,9 @@ const FORESIGHT: usize = 16;
 pub struct RespLimits {
     /// The depth of nested values.
     pub depth: usize,
-    /// The size of one string in bytes.
+    /// The largest size of one string in bytes.
     pub string: usize,
-    /// The size of one value with everything in it, in bytes on the wire.
+    /// The largest size of one value with everything in it, in bytes on the wire.
     pub total: usize,
 }
 
@@ -101,7 +101,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next value, once it is complete.
+    /// Returns the next value, once it is complete.
     pub fn next_value(&mut self) -> Result<Option<Value>> {
         if let Some(error) = &self.broken {
             return Err(error.clone());
@@ -157,7 +157,7 @@ impl Decoder {
         }
     }
 
-    /// A line without its line break.
+    /// Reads a line and removes its line break.
     fn read_line(&mut self) -> Result<Option<Vec<u8>>> {
         let rest = self.buffer.get(self.used..).unwrap_or_default();
         let window = rest.get(..MAX_LINE_LENGTH).unwrap_or(rest);

@@ -25,8 +25,8 @@ pub struct ClientHello {
     /// The first identity, by which a server finds the session. Early data belongs to this one. RFC
     /// 8446 §4.2.10.
     pub first_identity: Option<Vec<u8>>,
-    /// Whether it says how it would resume a session. Without that, a server of TLS 1.3 sends no
-    /// tickets. RFC 8446 §4.2.9.
+    /// Whether the client says how it would resume a session. If it does not, a server of TLS 1.3
+    /// sends no tickets. RFC 8446 §4.2.9.
     pub psk_modes: bool,
     pub early_data: bool,
     /// The size in bytes of the TLS 1.2 ticket; 0 asks for a first one. RFC 5077 §3.1.
@@ -162,7 +162,7 @@ fn without_grease<T>(values: Vec<u16>, wrap: fn(u16) -> T) -> Vec<T> {
         .collect()
 }
 
-/// ALPN has the same reserved values, as two bytes. RFC 8701 §2.
+/// Whether an ALPN protocol is GREASE: the same reserved values, as two bytes. RFC 8701 §2.
 fn is_grease_protocol(name: &[u8]) -> bool {
     <[u8; 2]>::try_from(name).is_ok_and(|bytes| is_grease(u16::from_be_bytes(bytes)))
 }
@@ -194,7 +194,8 @@ fn read_key_shares(mut value: Cursor<'_>) -> Result<Vec<KeyShare>> {
     Ok(shares.into_iter().filter(honest).collect())
 }
 
-/// RFC 8446 §4.2.11: identities, each with its obfuscated age, then the same number of binders.
+/// Reads the identities of RFC 8446 §4.2.11, each with its obfuscated age; then as many binders
+/// follow.
 fn read_identities(mut value: Cursor<'_>) -> Result<Vec<&[u8]>> {
     let identities = value.vector16()?.collect(|item| {
         let identity = item.vector16()?;

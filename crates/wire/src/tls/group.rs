@@ -43,7 +43,7 @@ impl Group {
         })
     }
 
-    /// Whether it is safe against quantum computers; such a key share has over a kilobyte.
+    /// Whether the group is safe against quantum computers; such a key share has over a kilobyte.
     pub fn is_post_quantum(self) -> bool {
         matches!(
             self.0,

@@ -13,7 +13,7 @@ pub enum ContentKind {
     ChangeCipherSpec,
     Alert,
     Handshake,
-    /// In TLS 1.3 all encrypted records have this type.
+    /// Application data. In TLS 1.3, all encrypted records have this type.
     ApplicationData,
     Heartbeat,
 }

@@ -66,7 +66,8 @@ impl ServerHello {
         Ok(hello)
     }
 
-    /// In TLS 1.2 an echo means resumption; in TLS 1.3 it has no meaning. RFC 5246 §7.4.1.3.
+    /// Whether the server echoes the client's session id. In TLS 1.2 that means resumption; in TLS
+    /// 1.3 it has no meaning. RFC 5246 §7.4.1.3.
     pub fn echoes_session_id(&self, client: &ClientHello) -> bool {
         !self.session_id.is_empty() && self.session_id == client.session_id
     }

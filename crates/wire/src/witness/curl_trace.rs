@@ -16,7 +16,7 @@ use crate::text::printable;
 
 const DAY: u64 = 86_400_000_000_000;
 
-/// `None` if no line has a time.
+/// Reads a trace; `None` if no line has a time.
 pub fn read(bytes: &[u8]) -> Option<Witness> {
     let mut trace = Trace::default();
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -49,13 +49,13 @@ struct TracedTransfer {
     since: LogTime,
     step: CurlStep,
     latest: LogTime,
-    /// A 1xx status: another one follows.
+    /// The status is 1xx, so another one follows.
     is_interim: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum CurlStep {
-    /// Nothing yet, or the name is looked up.
+    /// Nothing has happened yet, or the name is looked up.
     #[default]
     Start,
     Connect,

@@ -1,6 +1,5 @@
-//! HAR 1.2, with the fields that Chrome, Firefox and WebPageTest add. The browser computes its
-//! times from others, and they are known to be wrong at times, so all of them are marked as
-//! computed.
+//! HAR 1.2, with the fields that Chrome, Firefox and WebPageTest add. Browsers compute these times
+//! from other times, and the results are sometimes wrong, so all of them are marked as computed.
 
 use std::collections::HashMap;
 
@@ -13,10 +12,10 @@ use crate::calendar::CivilDate;
 
 /// The number of servers, the newest first, among which a connection is looked for.
 const MAX_PEERS: usize = 64;
-/// What makes a HAR long and is not needed: bodies and fields.
+/// Members that are skipped, because they are long and not needed: bodies and fields.
 const LEFT_OUT: [&str; 5] = ["content", "postData", "headers", "cookies", "queryString"];
 
-/// `None` if it is not a HAR.
+/// Reads a HAR; `None` if this is not one.
 pub fn read(bytes: &[u8]) -> Option<Witness> {
     let log = Items::member(bytes, "log")?;
     let mut witness = Witness::default();
@@ -48,7 +47,7 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
     Some(witness)
 }
 
-/// An entry, with its times since 1970.
+/// Reads an entry, with its times since 1970.
 fn read_entry(
     witness: &mut Witness,
     connections: &mut Connections,
@@ -148,7 +147,8 @@ fn initiator(initiator: &Value) -> Option<String> {
     url.filter(|url| !url.is_empty())
 }
 
-/// The connections by their ids: a client's port is unique only among those to one server.
+/// The connections by their ids. An id may be the client's port, which is unique only among the
+/// connections to one server.
 #[derive(Default)]
 struct Connections(HashMap<String, Vec<usize>>);
 

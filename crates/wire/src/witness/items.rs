@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// Deeper values are not skipped: the parser would refuse them as well.
+/// The deepest nesting of values that are skipped: the parser would refuse deeper ones as well.
 const MAX_DEPTH: u32 = 128;
 /// The largest value in bytes that is parsed: one of small numbers takes sixteen times its text.
 const MAX_VALUE: usize = 16 << 20;
@@ -14,7 +14,7 @@ pub(super) struct Items<'a> {
     rest: &'a [u8],
     is_object: bool,
     is_first: bool,
-    /// It has its closing bracket.
+    /// Whether the list has its closing bracket.
     pub(super) is_whole: bool,
 }
 

@@ -14,7 +14,7 @@ use super::items::{Items, parse};
 use super::{MAX_KEPT, TimeSource, ToldConnection, ToldPhase, ToldRequest, Witness};
 use super::{nanoseconds, number, text, whole};
 
-/// `None` if it is not a NetLog.
+/// Reads a NetLog; `None` if this is not one.
 pub fn read(bytes: &[u8]) -> Option<Witness> {
     let mut members = Items::of_object(bytes)?;
     let mut names = None;
@@ -83,8 +83,8 @@ impl NetLogConstants {
     }
 }
 
-/// The events of a request, and those of the sources that work for it, whose spans are phases of
-/// the request.
+/// Events whose spans are phases of a request: its own events, and those of the sources that work
+/// for it.
 const OF_REQUEST: [(&str, ToldPhase); 5] = [
     ("HTTP_TRANSACTION_SEND_REQUEST", ToldPhase::Send),
     ("HTTP_TRANSACTION_TUNNEL_SEND_REQUEST", ToldPhase::Proxy),
@@ -179,7 +179,7 @@ fn collect(sources: &Sources, witness: &mut Witness) {
     witness.requests.sort_by_key(|request| request.begin);
 }
 
-/// Adds the lookups of jobs that did not win: the one that won may have waited for theirs.
+/// Adds the lookups of jobs that did not win: the job that won may have waited for them.
 fn lookups(sources: &Sources, id: u64, request: &mut ToldRequest) {
     let Some((begin, end)) = sources.get(id).and_then(|s| s.span("HTTP_STREAM_REQUEST")) else {
         return;
@@ -243,7 +243,7 @@ fn connection(id: u64, source: &NetLogSource) -> ToldConnection {
     connection
 }
 
-/// A parameter that is kept, with its name here.
+/// A parameter that is kept, with the name that it gets here.
 fn parameter(event: &str, parameters: &Value) -> Option<(&'static str, String)> {
     if event.starts_with("SOCKET_POOL_STALLED") {
         return Some(("stalled", event.to_owned()));

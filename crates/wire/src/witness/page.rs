@@ -21,7 +21,7 @@ const SOON: u64 = 50_000_000;
 /// Why a request did not begin earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// It is the first of its chain.
+    /// The request is the first of its chain.
     First,
     /// The log names its initiator.
     Named,
@@ -39,7 +39,7 @@ pub struct CriticalStep {
     pub phase: Option<ToldPhase>,
     pub begin: LogTime,
     pub end: LogTime,
-    /// For time in the queue, the request whose connection or turn it got.
+    /// For time in the queue: the earlier request whose connection or turn this request got.
     pub holder: Option<usize>,
 }
 
@@ -52,7 +52,7 @@ pub struct PageLoad {
 }
 
 impl PageLoad {
-    /// `None` if no request has an end.
+    /// Finds the page load; `None` if no request has an end.
     pub fn from_witness(witness: &Witness) -> Option<Self> {
         let requests = witness
             .requests
@@ -99,8 +99,8 @@ impl PageLoad {
             .map_or(0, |(first, last)| last.end.saturating_sub(first.begin))
     }
 
-    /// Round trips on the path: each connection and handshake costs one, each wait for an answer
-    /// one. `handshake` is the cost of a handshake: 1 for TLS 1.3, 2 for 1.2.
+    /// The number of round trips on the path: one for each connection and for each wait for an
+    /// answer, and `handshake` for each handshake (1 for TLS 1.3, 2 for 1.2).
     pub fn round_trips(&self, handshake: u32) -> u32 {
         let cost = |step: &CriticalStep| match step.phase {
             Some(ToldPhase::Connect | ToldPhase::Wait) => 1,
@@ -110,8 +110,8 @@ impl PageLoad {
         self.critical.iter().map(cost).sum()
     }
 
-    /// How long the load would have taken if these steps took no time. The result is at least as
-    /// long as any other chain, because steps outside the path stay.
+    /// How long the load would have taken if these steps took no time. The result is not shorter
+    /// than any other chain, because steps outside the path stay.
     pub fn without(&self, witness: &Witness, removed: impl Fn(&CriticalStep) -> bool) -> u64 {
         let requests = witness
             .requests
@@ -212,9 +212,9 @@ fn parents(requests: &[ToldRequest]) -> Vec<Option<(usize, Reason)>> {
 struct Page<'a> {
     requests: &'a [ToldRequest],
     all: &'a [usize],
-    /// When the first one began.
+    /// When the first request began.
     first: LogTime,
-    /// The requests that have an end, ordered by it: all, and those of each server.
+    /// The requests that have an end, ordered by it: all of them, and the requests to each server.
     ended: Vec<(LogTime, usize)>,
     by_server: HashMap<&'a str, Vec<(LogTime, usize)>>,
     by_url: HashMap<&'a str, Vec<usize>>,
@@ -329,8 +329,8 @@ fn steps(
     }
 }
 
-/// The requests that have an end, ordered by it, that may have held what another one waited for:
-/// those on each connection, and those to each server.
+/// The requests that may have held what another request waited for, on each connection and to each
+/// server. All have an end, and are ordered by it.
 struct Holders<'a> {
     requests: &'a [ToldRequest],
     by_connection: HashMap<usize, Vec<(LogTime, usize)>>,

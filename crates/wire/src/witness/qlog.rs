@@ -16,7 +16,7 @@ use super::{LogTime, MAX_KEPT, ToldConnection, Witness, nanoseconds, number, tex
 /// The character before each record of JSON-SEQ. RFC 7464 §2.2.
 const RECORD: u8 = 0x1e;
 
-/// `None` if it is not a qlog.
+/// Reads a qlog; `None` if this is not one.
 pub fn read(bytes: &[u8]) -> Option<Witness> {
     let mut witness = Witness::default();
     let first = bytes.split(|byte| *byte == b'\n').next()?;
@@ -38,7 +38,7 @@ pub fn read(bytes: &[u8]) -> Option<Witness> {
     Some(witness)
 }
 
-/// A record for the log, then one for each event.
+/// Reads a record for the log, then one for each event.
 fn read_sequence(bytes: &[u8], witness: &mut Witness) -> Option<()> {
     let records = bytes.split(|byte| matches!(*byte, RECORD | b'\n'));
     let mut records = records.filter(|record| !record.trim_ascii().is_empty());
@@ -88,7 +88,7 @@ struct QlogTrace {
     columns: Vec<String>,
     /// The index of the connection for events that name none.
     connection: usize,
-    /// The other connections that its events name.
+    /// The other connections that the events name.
     groups: HashMap<String, usize>,
 }
 
@@ -103,11 +103,11 @@ struct QlogClock {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum QlogFormat {
-    /// Since the trace began.
+    /// Times count from the beginning of the trace.
     Relative,
-    /// Since the previous event.
+    /// Times count from the previous event.
     Delta,
-    /// Since another moment, which the trace need not state.
+    /// Times count from another moment, which the trace need not state.
     Absolute,
 }
 
@@ -206,7 +206,7 @@ impl QlogTrace {
         read_event(witness, connection, at, &name, &event["data"]);
     }
 
-    /// `None` beyond the limit.
+    /// The index of a connection; `None` beyond the limit.
     fn connection_of(&mut self, group: Option<String>, witness: &mut Witness) -> Option<usize> {
         let Some(group) = group else {
             return Some(self.connection);

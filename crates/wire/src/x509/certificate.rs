@@ -21,9 +21,9 @@ pub struct Certificate {
     /// Seconds since 1970.
     pub not_before: i64,
     pub not_after: i64,
-    /// For example "ECDSA P-256".
+    /// The algorithm of the key, for example "ECDSA P-256".
     pub key: String,
-    /// For example "ecdsa-with-SHA256".
+    /// The algorithm of the signature, for example "ecdsa-with-SHA256".
     pub signature: String,
     /// Lower-case hexadecimal digits.
     pub serial: String,
@@ -57,7 +57,7 @@ impl Certificate {
         })
     }
 
-    /// Whether subject and issuer are the same. A chain need not contain such a certificate: it
+    /// Whether subject and issuer are the same. A chain need not contain such a certificate, which
     /// only costs bytes.
     pub fn is_self_issued(&self) -> bool {
         self.subject == self.issuer

@@ -30,7 +30,7 @@ fn generalized_time(text: &[u8]) -> Option<i64> {
     seconds(number(year)?, rest)
 }
 
-/// `rest` is what follows the year.
+/// Seconds since 1970, from the year and from `rest`, which is what follows the year.
 fn seconds(year: i64, rest: &[u8]) -> Option<i64> {
     let digits = rest
         .strip_suffix(b"Z")

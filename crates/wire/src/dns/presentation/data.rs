@@ -131,7 +131,7 @@ fn quoted(bytes: &[u8]) -> String {
     text + "\""
 }
 
-/// One character string.
+/// Writes one character string.
 fn string(cursor: &mut Cursor<'_>) -> Result<String> {
     Ok(quoted(cursor.vector8()?.rest()))
 }
@@ -176,7 +176,7 @@ fn hashed(cursor: &mut Cursor<'_>) -> Result<String> {
     Ok(format!("{head} {salt}"))
 }
 
-/// The types of a bitmap, each after a space. RFC 4034 §4.1.2.
+/// Writes the types of a bitmap, each after a space. RFC 4034 §4.1.2.
 fn types(cursor: &mut Cursor<'_>) -> Result<String> {
     let mut text = String::new();
     while !cursor.is_empty() {

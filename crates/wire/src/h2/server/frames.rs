@@ -17,7 +17,7 @@ type Result<T> = std::result::Result<T, ConnectionError>;
 pub(super) struct ServerState {
     pub(super) decoder: Decoder,
     pub(super) out: FrameWriter,
-    /// In the order of their ids.
+    /// The streams, in the order of their ids.
     pub(super) streams: Vec<RequestStream>,
     pub(super) arrivals: VecDeque<Arrival>,
     pub(super) reset: ResetStreams,
@@ -295,7 +295,7 @@ impl ServerState {
         self.forget_untaken(id);
     }
 
-    /// Tells the client that a stream has ended, once.
+    /// Tells the client that a stream has ended, but only once.
     pub(super) fn reset_stream(&mut self, id: u32, code: Code) {
         if let Some(stream) = self.stream(id) {
             if stream.is_reset() {
@@ -320,7 +320,7 @@ impl ServerState {
         self.consume(None, unused);
     }
 
-    /// Notes that data was used, of a stream that continues or of one that has ended.
+    /// Notes that data of a stream was used; `None` if the stream has ended.
     pub(super) fn consume(&mut self, id: Option<u32>, bytes: usize) {
         self.consumed += bytes;
         if self.consumed >= self.config.connection_window as usize / 2 {

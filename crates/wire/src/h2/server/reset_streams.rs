@@ -9,7 +9,7 @@ const MAX_KEPT: usize = 128;
 #[derive(Debug, Default)]
 pub(super) struct ResetStreams {
     kept: VecDeque<u32>,
-    /// Nothing is known about streams up to this one.
+    /// Streams up to this one have been forgotten.
     forgotten: u32,
 }
 

@@ -15,21 +15,21 @@ pub struct RequestFacts {
     pub authority: String,
     /// The path with the query; or `*`, or the target of CONNECT.
     pub path: String,
-    /// In bytes, as sent.
+    /// The size of the head in bytes, as sent.
     pub size: usize,
     /// The number of field lines, without pseudo-header fields.
     pub fields: usize,
     pub content_length: Option<u64>,
     pub referer: Option<String>,
-    /// Whether it asks for an answer before it sends content.
+    /// Whether the request asks for an answer before it sends content.
     pub expects_continue: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResponseFacts {
-    /// 0 if it is unknown.
+    /// The status; 0 if it is unknown.
     pub status: u16,
-    /// In bytes, as sent.
+    /// The size of the head in bytes, as sent.
     pub size: usize,
     pub fields: usize,
     pub content_length: Option<u64>,
@@ -39,7 +39,7 @@ pub struct ResponseFacts {
     /// The age in seconds.
     pub age: Option<u64>,
     pub server_timing: Vec<Metric>,
-    /// All lines except pseudo-header fields, up to a limit.
+    /// All field lines except pseudo-header fields, up to a limit.
     pub lines: Vec<(String, Vec<u8>)>,
 }
 

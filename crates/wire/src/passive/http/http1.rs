@@ -1,7 +1,8 @@
 //! HTTP/1.0 and 1.1: requests one after the other, pipelined or not. RFC 9112.
 //!
 //! Push what each side sent, in the order of the capture: an answer belongs to the first request
-//! without one. After missing bytes, the next push that begins like a message is taken for one.
+//! without an answer. After missing bytes, the next push that begins like a message is taken for
+//! one.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -71,7 +72,7 @@ impl Http1Reader {
         Self::default()
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the reader holds.
     pub fn held(&self) -> usize {
         let waiting = self.waiting.capacity() * size_of::<AwaitedResponse>();
         self.client.held.capacity() + self.server.held.capacity() + waiting

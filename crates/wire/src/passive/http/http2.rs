@@ -184,7 +184,7 @@ impl Http2Reader {
         self.lose(side, at, &mut each);
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the reader holds.
     pub fn held(&self) -> usize {
         self.client.held() + self.server.held() + self.streams.len() * PER_STREAM
     }

@@ -17,7 +17,8 @@ use crate::quic::{Frame, Frames, Side};
 
 /// The number of streams that are remembered; the oldest are forgotten.
 const MAX_STREAMS: usize = 4096;
-/// Heads that wait for their tables. RFC 9204 §2.1.2: clients allow about a hundred.
+/// The largest number of heads that wait for their tables. RFC 9204 §2.1.2: clients allow about a
+/// hundred.
 const MAX_WAITING: usize = 1024;
 /// The approximate memory of a stream in bytes, beside what its content holds.
 const PER_STREAM: usize = size_of::<Http3Stream>() + 64;
@@ -50,9 +51,9 @@ struct StreamDirection {
 /// The state of one side of the connection.
 #[derive(Default)]
 struct SideState {
-    /// The table that its encoder's stream built up.
+    /// The table that the side's encoder stream built up.
     table: QpackTable,
-    /// The capacity that its settings allow the peer's encoder.
+    /// The capacity that this side's settings allow the peer's encoder.
     max_capacity: Option<u64>,
     waiting: Vec<BlockedSection>,
     /// The memory of the sections that wait, in bytes.
@@ -70,7 +71,7 @@ impl Http3Reader {
         Self::default()
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the reader holds.
     pub fn held(&self) -> usize {
         let sides = [&self.client, &self.server];
         let sides = sides.map(|side| side.table.held() + side.held);

@@ -14,7 +14,7 @@ pub(super) struct Assembly {
     next: u64,
     /// Bytes and the position that they came from, by offset.
     held: BTreeMap<u64, (Vec<u8>, u64)>,
-    /// The memory of what waits, in bytes.
+    /// The memory of waiting bytes.
     size: usize,
     /// Where the stream ends.
     end: Option<u64>,
@@ -64,7 +64,7 @@ impl Assembly {
         }
     }
 
-    /// Roughly the memory of what waits, in bytes.
+    /// Roughly the memory of waiting bytes.
     pub(super) fn held(&self) -> usize {
         self.size
     }

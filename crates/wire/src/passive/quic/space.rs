@@ -5,7 +5,7 @@ use crate::quic::{HeaderKey, Labels, Version};
 
 /// A bit of a short header without protection. RFC 9000 §17.3.1.
 const KEY_PHASE: u8 = 0x04;
-/// After this many consecutive packets that do not open, no more are tried.
+/// After this number of consecutive packets that do not open, no more are tried.
 const MAX_FAILURES: u32 = 64;
 /// The largest number of updates between two packets, if the capture lacks those in between.
 const MAX_UPDATES: u32 = 4;
@@ -79,7 +79,7 @@ impl Space {
 }
 
 impl OneRtt {
-    /// Notes a number that was used in another kind of packet.
+    /// Notes a packet number that another kind of packet has used.
     pub(super) fn note(&mut self, number: u64) {
         self.largest = self.largest.max(Some(number));
     }

@@ -1,5 +1,5 @@
-//! The keys of one side, one after the other. Which of them a record needs is found by trial: the
-//! current ones, then the next ones. So neither messages nor alerts need to be understood.
+//! The keys of one side, one after the other. Each record is tried with the current keys, then with
+//! the next ones, so neither messages nor alerts need to be understood.
 
 use aws_lc_rs::tls_prf::{P_SHA256, P_SHA384, Secret};
 
@@ -18,7 +18,7 @@ const EXPLICIT_NONCE: usize = 8;
 /// Sealed records since the last one that was opened.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Unseen {
-    /// The number of incomplete records among them.
+    /// The number of incomplete records among the unseen ones.
     cut: u64,
     /// The number of further records that may have been missed.
     lost: u64,

@@ -35,12 +35,12 @@ pub(super) enum FramedRecord<'a> {
     },
     /// A record with missing bytes.
     Cut { head: RecordHeader, at: Range<u64> },
-    /// Between these positions, record boundaries are unknown.
+    /// Record boundaries between these positions are unknown.
     Lost { at: Range<u64> },
 }
 
 impl RecordAssembly {
-    /// The bytes that it holds of a record.
+    /// The number of bytes of a record that are held.
     pub(super) fn held(&self) -> usize {
         self.buffer.capacity()
     }
@@ -133,7 +133,7 @@ impl RecordAssembly {
 }
 
 impl RecordHeader {
-    /// Reads a head whose position is certain.
+    /// Reads the head of a record at a position that is certain.
     fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = *bytes.first_chunk::<RECORD_HEAD>()?;
         let [kind, _, _, high, low] = bytes;
@@ -153,9 +153,9 @@ impl RecordHeader {
     }
 }
 
-/// How many bytes precede the next record, and whether there is one: its head must be followed by
-/// another head, or its end must be the end of the bytes. Handshake records are too few to be
-/// searched. A head alone occurs by chance once in 2 MB.
+/// How many bytes precede the next record, and whether there is one. What looks like a head occurs
+/// by chance once in 2 MB, so another head must follow the record, or its end must be the end of
+/// the bytes. Handshake records are too few to be searched for.
 fn search(bytes: &[u8]) -> (usize, bool) {
     for at in memchr::memchr3_iter(20, 21, 23, bytes) {
         let rest = bytes.get(at..).unwrap_or_default();

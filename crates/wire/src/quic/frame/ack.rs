@@ -130,9 +130,9 @@ impl Iterator for Ranges<'_> {
 /// The count of ranges takes one byte, so at most this many can follow the first.
 const MAX_MORE_RANGES: u8 = 63;
 
-/// Writes an ACK frame of as many of the `ranges` as fit; they come from the highest down and do
-/// not touch. Returns `false`, and writes nothing, if there is no range or even the first does not
-/// fit.
+/// Writes an ACK frame with as many of the `ranges` as fit. The caller passes them from the highest
+/// down; they do not touch. Returns `false`, and writes nothing, if there is no range or even the
+/// first does not fit.
 pub fn write_ack(
     pen: &mut Pen<'_>,
     delay: u64,

@@ -81,7 +81,8 @@ impl Frame<'_> {
         }
     }
 
-    /// Returns `false`, and writes nothing, if there is no room or a number is too large to encode.
+    /// Writes the frame. Returns `false`, and writes nothing, if there is no room or a number is
+    /// too large to encode.
     pub fn write(&self, pen: &mut Pen<'_>) -> bool {
         match self {
             Self::Padding(count) => pen.zeros(*count),

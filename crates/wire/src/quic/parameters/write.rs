@@ -4,7 +4,7 @@ use super::{Parameters, number};
 use crate::quic::pen::{MAX_VARINT, Pen, varint_size};
 
 impl Parameters {
-    /// Leaves out parameters that have their defaults.
+    /// Writes all parameters that differ from their defaults.
     pub fn write(&self, out: &mut Vec<u8>) {
         self.write_integers(out);
         let ids = [

@@ -212,8 +212,8 @@ proptest! {
         }
     }
 
-    /// Bytes that resemble the protocol get further than random ones; however they are split, the
-    /// result is the same.
+    /// Bytes that resemble the protocol reach more code than random ones. The result does not
+    /// depend on how they are split.
     #[test]
     fn likely_bytes_read_the_same_in_any_pieces(
         text in "([-+:$*_#,(!=%~>|?.;]-?[0-9tf]{0,3}(\r\n|\r\n|\r|\n|[a-z:]{0,4})){0,40}",

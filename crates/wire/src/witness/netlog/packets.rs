@@ -14,7 +14,7 @@ const MAX_UNACKNOWLEDGED: usize = 1 << 14;
 #[derive(Debug, Default)]
 pub(super) struct QuicPackets {
     events: Vec<(LogTime, TransportEvent)>,
-    /// By number, when packets left that nothing has acknowledged.
+    /// For each unacknowledged packet, by its number, when it left.
     sent: HashMap<u64, LogTime>,
 }
 
@@ -57,8 +57,8 @@ impl QuicPackets {
         self.events.push((at, event));
     }
 
-    /// The sample that an acknowledgement of the newest packet gives: less what its peer says that
-    /// it had waited. RFC 9002 §5.1 and §5.3.
+    /// The sample of the round trip that an acknowledgement of the newest packet gives, less the
+    /// delay that the peer reports. RFC 9002 §5.1 and §5.3.
     fn round_trip(&mut self, at: LogTime, parameters: &Value) -> Option<TransportEvent> {
         let newest = whole(&parameters["largest_observed"])?;
         let left = self.sent.get(&newest).copied()?;

@@ -22,14 +22,14 @@ pub(super) struct Sources {
 pub(super) struct NetLogSource {
     pub(super) kind: String,
     pub(super) begin: LogTime,
-    /// The end of everything, as far as it is known.
+    /// The latest known end of anything that the source did.
     pub(super) end: Option<LogTime>,
     /// What a QUIC session sent and received.
     pub(super) packets: QuicPackets,
     spans: HashMap<String, Span>,
     texts: HashMap<&'static str, String>,
     names: BTreeSet<u64>,
-    /// The jobs that were begun side by side; one of them won.
+    /// The jobs that ran side by side; one of them won.
     tried: BTreeSet<u64>,
 }
 
@@ -40,7 +40,7 @@ struct Span {
 }
 
 impl Sources {
-    /// `None` if the event cannot be read.
+    /// Takes an event; `None` if it cannot be read.
     pub(super) fn take(&mut self, names: &NetLogConstants, event: &Value) -> Option<()> {
         let time = number(&event["time"]).and_then(nanoseconds)?;
         let at = time.saturating_sub(*self.first.get_or_insert(time));
@@ -126,7 +126,7 @@ impl Sources {
         self.reachable(request, |source| source.names.iter())
     }
 
-    /// Like [`Self::helpers`], with the sources of jobs that did not win.
+    /// Like [`Self::helpers`], but also includes the sources of jobs that did not win.
     pub(super) fn tried(&self, request: u64) -> Vec<u64> {
         self.reachable(request, |source| source.names.union(&source.tried))
     }

@@ -5,7 +5,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-/// The spans follow each other, starting at `begin`, in milliseconds.
+/// Makes a request whose spans follow each other, starting at `begin`, in milliseconds.
 fn request(url: &str, begin: u64, spans: &[(ToldPhase, u64)]) -> ToldRequest {
     let mut request = ToldRequest {
         url: url.to_owned(),

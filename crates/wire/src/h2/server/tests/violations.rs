@@ -3,7 +3,7 @@
 use super::*;
 use crate::h2::frame::{PADDED, PRIORITY, PUSH_PROMISE};
 
-/// What ends the connection, or only the stream.
+/// Some violations end the connection, others only the stream.
 #[test]
 fn violations_get_the_code_of_the_rfc() {
     let settings = |id: u16, value: u32| {

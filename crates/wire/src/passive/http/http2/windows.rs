@@ -22,7 +22,7 @@ pub(super) struct Windows {
 struct Allowance {
     connection: i64,
     initial: i64,
-    /// For each stream, what it has beyond the initial window.
+    /// For each stream, how much its window exceeds the initial window.
     streams: BTreeMap<u64, i64>,
 }
 

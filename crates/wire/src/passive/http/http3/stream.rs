@@ -37,7 +37,7 @@ pub(super) struct Http3Half {
 
 #[derive(Debug, Clone, Copy, Default)]
 enum Http3State {
-    /// The type of a unidirectional stream; `Frame` for others.
+    /// The type of a unidirectional stream is next. All other streams begin with `Frame`.
     #[default]
     Start,
     Frame,
@@ -49,12 +49,12 @@ enum Http3State {
     /// The rest of a frame that is not needed.
     Passed(u64),
     Encoder,
-    /// Another type of stream, or the start of the next frame is unknown.
+    /// This is another type of stream, or the start of the next frame is unknown.
     Unread,
 }
 
 impl Http3Half {
-    /// The bytes that it holds of a frame.
+    /// The number of bytes of a frame that are held.
     pub(super) fn held(&self) -> usize {
         self.held.capacity()
     }
@@ -201,7 +201,7 @@ fn read_frame(kind: u64, content: Vec<u8>, at: Range<u64>, each: &mut dyn FnMut(
     }
 }
 
-/// An integer and the bytes after it. RFC 9000 §16.
+/// Reads an integer; returns it with the bytes after it. RFC 9000 §16.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let first = *bytes.first()?;
     let (integer, rest) = bytes.split_at_checked(1 << (first >> 6))?;
