@@ -30,7 +30,7 @@ pub struct Account {
     pub withdrawn: Vec<Withdrawn>,
     /// One round trip, the server's time and the name lookup, where no finding claims them.
     pub irreducible: f64,
-    /// The round trips of connecting and of the handshake, one each.
+    /// One round trip for connecting, and one for the handshake.
     pub way: f64,
     /// Bytes in transit: transmission time at the rate of the line.
     pub carried: f64,

@@ -143,8 +143,8 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// Adds to a cost all waits of these kinds in these phases. The time in which the client did
-    /// not run has another reason.
+    /// Adds all waits of these kinds in these phases to a cost, except for the time in which the
+    /// client did not run, which has another reason.
     pub(crate) fn add_waits(&self, cost: Cost, names: &[PhaseName], parts: &[WaitPart]) -> Cost {
         let phases = self.phases.iter().filter(|p| names.contains(&p.name));
         let claims = phases.flat_map(|phase| parts.iter().map(move |part| (phase, *part)));
@@ -335,8 +335,8 @@ impl<'a> Case<'a> {
         self.is_too_early() || self.is_redirect() || self.is_challenge() || self.is_preflight()
     }
 
-    /// Whether it is a redirect (RFC 9110 §15.4) of a read; after a POST, a redirect leads to the
-    /// answer.
+    /// Whether this exchange is a redirect (RFC 9110 §15.4) of a read; after a POST, a redirect
+    /// leads to the answer.
     pub(crate) fn is_redirect(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| {
             let reads = matches!(h.method.as_str(), "" | "GET" | "HEAD");
@@ -356,7 +356,7 @@ impl<'a> Case<'a> {
         kind.is_some_and(is_of_events)
     }
 
-    /// Whether it is an authentication challenge (RFC 9110 §11.3 and §11.7.1).
+    /// Whether this exchange is an authentication challenge (RFC 9110 §11.3 and §11.7.1).
     pub(crate) fn is_challenge(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| {
             (h.status == 401 && h.header("www-authenticate").is_some())
@@ -364,7 +364,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Whether it is a CORS preflight (fetch standard, §4.8).
+    /// Whether this exchange is a CORS preflight (fetch standard, §4.8).
     pub(crate) fn is_preflight(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| {
             h.method == "OPTIONS"
@@ -374,8 +374,8 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// Whether it was answered with "425 Too Early" and is sent again: the whole exchange was a
-    /// detour (RFC 8470 §5.2).
+    /// Whether this exchange was answered with "425 Too Early" and is sent again: then all of it
+    /// was a detour (RFC 8470 §5.2).
     pub(crate) fn is_too_early(&self) -> bool {
         self.exchange.http.as_ref().is_some_and(|h| h.status == 425)
     }
@@ -396,7 +396,7 @@ pub(crate) fn ms(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 
-/// `once`, `twice` and so on.
+/// A number of times in words: `once`, `twice` and so on.
 pub(crate) fn times(n: u32) -> String {
     match n {
         1 => "once".to_owned(),

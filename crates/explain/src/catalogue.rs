@@ -71,7 +71,7 @@ pub fn page() -> String {
     page
 }
 
-/// What each cause needs to be decided from a recording of another client's exchange.
+/// What a recording of another client's exchange must contain to decide about each cause.
 fn sources() -> String {
     let mut table = SOURCES.to_owned();
     for family in FAMILIES {

@@ -28,14 +28,14 @@ pub struct Cause {
     pub cost: &'static str,
     /// The measure that removes the cause, in one sentence.
     pub remedy: &'static str,
-    /// The settings that remove it.
+    /// The settings that remove the cause.
     pub settings: &'static [Setting],
     /// The RFC or manual page.
     pub source: &'static str,
 }
 
-/// The recordings of another client's exchange that can show a cause. Each needs what those before
-/// it need, or more.
+/// The recordings of another client's exchange that can show a cause. Each needs at least what the
+/// ones before it need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Decidable {
     /// Packets of either end, without keys.

@@ -1,5 +1,5 @@
 //! Grants each millisecond once. Each part of each phase is an account that pays claims until it is
-//! empty; one round trip of the whole is never granted, because no remedy removes it.
+//! empty. One round trip of the whole exchange is never granted, because no remedy removes it.
 
 use std::collections::HashMap;
 

@@ -39,7 +39,7 @@ const LIKE_A_LOSS: [(&str, PhaseName); 7] = [
 ];
 /// The causes that attribute nothing to the server.
 const NOT_OF_A_PEER: [&str; 2] = [SENT_AGAIN, "slow-first-packet"];
-/// Delays due to a server's settings occur each time.
+/// A cause that a server's settings determine, so that it occurs each time.
 const BY_SETTING: &str = "nagle-delayed-ack";
 const NOT_BY_SETTING: &str =
     "it is rare in this series, and a server that holds small segments back does so each time";
@@ -57,7 +57,7 @@ const LOSSES: [&str; 5] = [
 const RETRANSMISSION: f64 = 0.9;
 /// A cause is rare if it occurs in at most one of this many exchanges.
 const RARE: usize = 3;
-/// The same bound for a cause whose delays are all those of timeouts, though nothing shows a loss.
+/// The same bound for a cause whose delays all look like timeouts, although nothing shows a loss.
 const RARE_LOSS: usize = 5;
 /// A delay that occurs in this many requests, without exception, is not an accident of the path.
 const MIN_EACH_TIME: usize = 3;
@@ -94,7 +94,7 @@ pub fn review(exchanges: &mut [Exchange]) {
 }
 
 /// Attributes a delay to the server if it occurs in the same phase of each exchange: repetition is
-/// a witness, unless the server may be farther away than what acknowledges.
+/// a witness, unless the server may be farther away than the host that acknowledges.
 fn decide(exchanges: &mut [Exchange], id: &str) {
     let mut cases = exchanges.iter().map(Case::new);
     if !UNDECIDED.contains(&id) || cases.any(|case| may_be_farther(&case)) {

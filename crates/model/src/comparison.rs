@@ -12,7 +12,7 @@ pub enum ComparisonOperator {
     NotEqual,
 }
 
-/// At one position the longer sign wins, so it comes first.
+/// If two signs match at one position, the longer one is meant, so it comes first.
 const SIGNS: [(&str, ComparisonOperator); 6] = [
     ("<=", ComparisonOperator::LessOrEqual),
     (">=", ComparisonOperator::GreaterOrEqual),
@@ -26,7 +26,7 @@ const SIGNS: [(&str, ComparisonOperator); 6] = [
 const SAME: f64 = 1e-9;
 
 impl ComparisonOperator {
-    /// Splits the text at the first sign; `None` if there is none.
+    /// Splits the text at the first sign; `None` if it has no sign.
     pub fn split(text: &str) -> Option<(&str, Self, &str)> {
         SIGNS
             .iter()
@@ -61,7 +61,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// `None` if it is not a finite number.
+    /// Reads a finite number; `None` for any other text.
     pub fn read(text: &str) -> Option<Self> {
         if let Some(percent) = text.strip_suffix('%') {
             return Some(Self::Share(number(percent)? / 100.0));

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub enum Event {
     /// The client begins to look up the addresses of the target.
     LookupStarted,
-    /// The addresses are known.
+    /// The lookup has finished: the addresses are known.
     LookupFinished,
     /// A connection attempt begins (one of several, with Happy Eyeballs).
     AttemptStarted {
@@ -83,8 +83,8 @@ pub enum Event {
     /// The flight ended in the middle of a TLS record, or of clear text with a full segment, so the
     /// sender already had the rest.
     CutOff,
-    /// When the flight had ended, the client had not yet acknowledged its last segments. It does so
-    /// later, or together with the next data that it sends (RFC 1122 §4.2.3.2).
+    /// When the flight had ended, the client had not yet acknowledged its last segments. It
+    /// acknowledges them later, or together with the next data that it sends (RFC 1122 §4.2.3.2).
     AckDelayed,
     /// A TLS record of this many bytes began to arrive, but could not be decrypted yet.
     RecordBegan {

@@ -48,15 +48,16 @@ pub struct Exchange {
     /// The method and sizes of a request that got no answer. `http` describes answers.
     pub unanswered: Option<HttpFacts>,
     pub echo: Option<EchoFacts>,
-    /// Round trips of the handshake beyond its arithmetic: QUIC Retry, version negotiation.
+    /// Round trips of the handshake beyond the expected ones, such as for QUIC Retry or version
+    /// negotiation.
     pub extra_trips: u32,
     /// Notes for the user that are not failures: a fallback, a missing cookie.
     pub notes: Vec<String>,
     pub findings: Vec<Finding>,
     pub withdrawn: Vec<Withdrawn>,
-    /// Milliseconds that neither a finding nor the arithmetic accounts for.
+    /// Milliseconds that neither a finding nor the expected round trips account for.
     pub unexplained: f64,
-    /// The phases that contain them, the largest share first.
+    /// The phases that contain the unexplained time, the largest share first.
     pub unexplained_at: Vec<Unexplained>,
     /// The milliseconds of a phase that look like waits for the server, although the path may have
     /// been the reason. The [`Phase`](crate::Phase) lists them separately.
@@ -116,7 +117,7 @@ impl Exchange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Primer {
     pub used: Strategy,
-    /// The time it took, with its redirects.
+    /// The time that the unmeasured exchange took, with its redirects.
     pub took: Duration,
     pub round_trips: u32,
 }
@@ -176,7 +177,7 @@ impl Finding {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Withdrawn {
     pub id: &'static str,
-    /// The cost that it would have claimed, in milliseconds.
+    /// The cost that the cause would have claimed, in milliseconds.
     pub ms: f64,
     pub why: String,
 }

@@ -10,7 +10,7 @@ use crate::Moment;
 pub enum Answer {
     /// The URL contained an address.
     Literal,
-    /// `--resolve`, `--connect-to` or `--unix-socket` supplied it.
+    /// `--resolve`, `--connect-to` or `--unix-socket` supplied the address.
     Given,
     /// /etc/hosts, or the reserved name `localhost`.
     Hosts,
@@ -57,7 +57,8 @@ pub struct NameWaits {
     pub again: Option<Duration>,
 }
 
-/// One alias leads to a content network, and often a second one within it.
+/// The number of aliases that is unusual: one leads to a content network, and often a second one
+/// leads on within it.
 const MANY_ALIASES: usize = 3;
 
 impl NameFacts {
@@ -108,7 +109,8 @@ pub struct Attempt {
 pub enum AttemptOutcome {
     Won,
     Failed(String),
-    /// The attempt was abandoned before an answer came: another one was faster, or its time was up.
+    /// The attempt was abandoned before an answer came: another attempt was faster, or the time was
+    /// up.
     Abandoned,
 }
 
@@ -179,7 +181,7 @@ pub struct KeptFacts {
 pub enum NotKept {
     /// The previous response had announced that the connection would close.
     Announced,
-    /// The server closed it while it was idle.
+    /// The server closed the connection while it was idle.
     Idle,
     /// The server closed it while the request was on its way.
     Crossed,
@@ -197,7 +199,7 @@ pub struct TlsFacts {
     pub early_data: EarlyData,
     pub hello_retry: bool,
     pub client_hello_bytes: u64,
-    /// The number of flights in both directions, as an observer on the wire would count them.
+    /// The number of flights in both directions, as seen from the network.
     pub flights: u32,
     pub bytes_received: u64,
     pub bytes_sent: u64,
@@ -212,7 +214,7 @@ pub struct TlsFacts {
 /// The outcome of early data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EarlyData {
-    /// It was not requested, or there was no ticket for it.
+    /// Early data was not requested, or there was no ticket for it.
     #[default]
     NotOffered,
     Accepted,
@@ -251,7 +253,7 @@ pub struct QuicFacts {
     pub datagrams_sent: u64,
     pub datagrams_received: u64,
     pub lost_packets: u64,
-    /// The number of them that were declared lost before the handshake was complete.
+    /// The number of packets that were declared lost before the handshake was complete.
     pub lost_in_handshake: u64,
     /// Packet numbers of the server that never arrived although higher ones did: they were lost or
     /// skipped.

@@ -21,8 +21,8 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// Adds counts from elsewhere, bucket by bucket. The longest duration is then known only to the
-    /// accuracy of its bucket.
+    /// Adds counts from another source, bucket by bucket. The longest duration is then known only
+    /// as exactly as its bucket.
     pub fn add(&mut self, bucket: usize, more: u64) {
         if more > 0 {
             self.count(bucket, more);

@@ -10,8 +10,8 @@ const DRAWS: usize = 2000;
 pub const CONFIDENCE: f64 = 0.95;
 /// The share of samples below `low`, and above `high`.
 const TAIL: f64 = (1.0 - CONFIDENCE) / 2.0;
-/// With fewer pairs, all are on the same side of zero by chance more often than once in twenty: 2 ·
-/// 2⁻⁵ is 6 %.
+/// The smallest number of pairs that can show a saving. With fewer, all are on the same side of
+/// zero by chance more often than once in twenty: 2 · 2⁻⁵ is 6 %.
 pub const MIN_PAIRS: usize = 6;
 
 /// The median of (before − after) over all pairs, with its bootstrap interval (percentiles; Efron,
@@ -29,8 +29,8 @@ pub struct Saving {
 }
 
 impl Saving {
-    /// `None` for fewer than two pairs, which say nothing about their spread. Pairs with values
-    /// that are not numbers are left out.
+    /// The saving; `None` for fewer than two pairs, which say nothing about their spread. Pairs
+    /// with values that are not numbers are left out.
     pub fn from_pairs(pairs: &[(f64, f64)], random: &mut Random) -> Option<Self> {
         let whole = |(before, after): &&(f64, f64)| before.is_finite() && after.is_finite();
         let pairs: Vec<(f64, f64)> = pairs.iter().filter(whole).copied().collect();

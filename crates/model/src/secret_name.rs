@@ -1,4 +1,5 @@
-//! Names of fields, flags and parameters whose values are secrets. In doubt, a value is one.
+//! Names of fields, flags and parameters whose values are secrets. In doubt, a value counts as a
+//! secret.
 
 use url::form_urlencoded;
 

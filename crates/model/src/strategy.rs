@@ -25,7 +25,7 @@ pub enum Http {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Security {
-    /// As the URL's scheme requires: TLS 1.3, or 1.2 if the server lacks it.
+    /// TLS as the URL's scheme requires: 1.3, or 1.2 if the server lacks it.
     #[default]
     Auto,
     Clear,
@@ -38,9 +38,9 @@ pub enum Security {
 pub enum Memory {
     #[default]
     Cold,
-    /// It keeps a session ticket.
+    /// The handshake resumes a session with a ticket.
     Resume,
-    /// It keeps a session ticket, and the request leaves as early data.
+    /// The handshake resumes a session with a ticket, and the request leaves as early data.
     EarlyData,
 }
 
@@ -97,8 +97,8 @@ impl Strategy {
         transport + handshake + 1
     }
 
-    /// Whether it needs something from an earlier connection (a ticket, a cookie or the connection
-    /// itself).
+    /// Whether the strategy needs something from an earlier connection (a ticket, a cookie or the
+    /// connection itself).
     pub fn is_warm(&self) -> bool {
         self.reuse || self.fast_open || self.memory != Memory::Cold
     }
@@ -167,8 +167,8 @@ impl FromStr for Strategy {
     }
 }
 
-/// The alternatives that the word has named so far, so that a second one is an error and does not
-/// override the first.
+/// The alternatives that the word has named so far. A second one of the same kind is an error, and
+/// does not override the first.
 #[derive(Default)]
 struct NamedAlternatives {
     http: Option<String>,

@@ -15,7 +15,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// `None` without samples; values that are not numbers are ignored.
+    /// The summary; `None` without samples. Values that are not numbers are ignored.
     pub fn from_samples(samples: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);

@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    /// A terminal would obey them, or show the text in another order.
+    /// A terminal would obey these characters, or show the text in another order.
     #[test]
     fn characters_that_act_are_not_shown() {
         for url in [

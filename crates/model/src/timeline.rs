@@ -27,8 +27,8 @@ impl Timeline {
         self.entries.insert(place, (at, event));
     }
 
-    /// Counts bytes that follow the last ones at once among them, once there are many facts: a body
-    /// can be endless.
+    /// Adds bytes that follow the last ones at once to the same fact, once there are many facts: a
+    /// body can be endless.
     fn joins(&mut self, at: Moment, event: &Event) -> bool {
         let many = self.entries.len() >= MANY_FACTS;
         if many
@@ -144,7 +144,7 @@ impl Sheet {
 }
 
 impl Recorder {
-    /// A recorder whose time begins now.
+    /// Makes a recorder whose time begins now.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let recorder = Self {
             clock,
@@ -279,7 +279,7 @@ impl Recorder {
         out
     }
 
-    /// A copy of the facts so far.
+    /// Returns a copy of the facts so far.
     pub fn snapshot(&self) -> Timeline {
         self.with(|sheet| sheet.timeline.clone())
     }

@@ -45,7 +45,7 @@ impl TraceContext {
         self.numbered(u64::from(run) << 32 | u64::from(hop))
     }
 
-    /// The span below this one with a number.
+    /// The context of the span with this number below this one.
     #[must_use]
     pub fn numbered(self, number: u64) -> Self {
         let seed = u64::from_be_bytes(self.span_id).wrapping_add(number.wrapping_mul(2) + 1);

@@ -9,9 +9,9 @@ pub struct Waited {
     pub server: f64,
     pub client: f64,
     pub resolver: f64,
-    /// Timeouts: data had to be sent again, or to another address.
+    /// Time lost to timeouts: data had to be sent again, or to another address.
     pub loss: f64,
-    /// The server or the path: nothing shows which.
+    /// Time that is due to the server or the path: nothing shows to which of them.
     pub unknown: f64,
 }
 

@@ -7,8 +7,8 @@ use roundtrip_model::{Event, Http, PhaseName, Setting, Task};
 use crate::case::{ms, overlap, times};
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
-/// The usual work of a TLS library in milliseconds, at most. A warmed-up one needs about a
-/// millisecond for everything.
+/// The longest time, in milliseconds, that a TLS library usually works. After its first handshakes,
+/// it needs about a millisecond for everything.
 const MAX_USUAL_WORK: f64 = 10.0;
 
 /// The shortest delay, in milliseconds, that is not normal for a scheduler.

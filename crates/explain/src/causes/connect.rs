@@ -90,8 +90,8 @@ fn dead_address(case: &Case<'_>) -> Option<Cost> {
     tried_before(case, false)
 }
 
-/// The cost of the addresses before the successful one; with `refused`, only if each of them
-/// refused.
+/// The cost of the addresses that were tried before the successful one. `refused` says whether each
+/// of them must have refused, or at least one must not.
 fn tried_before(case: &Case<'_>, refused: bool) -> Option<Cost> {
     let over_quic = case.exchange.quic.is_some();
     if !over_quic {

@@ -152,8 +152,8 @@ fn witness(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     }
 }
 
-/// What the server's own report accounts for. Only an acknowledgement shows that the rest was the
-/// server's, too.
+/// The time that the server's own report accounts for. Only an acknowledgement shows that the rest
+/// of the time was the server's, too.
 fn accounted(case: &Case<'_>, thought: f64, said: f64) -> (f64, String) {
     let rest = thought - said;
     let is_whole = rest < least_lateness(case) || acknowledged(case, thought).is_some();
@@ -217,8 +217,8 @@ pub(crate) fn least_lateness(case: &Case<'_>) -> f64 {
     MIN_LATE.max(JITTER * case.rtt.unwrap_or(0.0))
 }
 
-/// If round trips are known to differ by less, a late answer has a reason that the exchange does
-/// not show.
+/// An answer that was later than the known variation of round trips: the exchange does not show the
+/// reason.
 fn late_answer(case: &Case<'_>) -> Option<Cost> {
     let least = least_lateness(case).max(case.spread.most_later());
     let mut cost = Cost::default();

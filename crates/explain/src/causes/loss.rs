@@ -100,7 +100,8 @@ fn smaller(case: &Case<'_>) -> Option<Cost> {
     })
 }
 
-/// Only short segments arrived: the full ones before them were missing for several timeouts.
+/// Finds full segments that were missing for several timeouts, because only the short ones behind
+/// them arrived.
 fn behind_a_gap(case: &Case<'_>) -> Option<Cost> {
     let mut gaps = case.exchange.timeline.iter();
     let (segments, short) = gaps.find_map(|(_, event)| match event {
@@ -277,7 +278,7 @@ fn theirs(case: &Case<'_>) -> Option<Cost> {
     )
 }
 
-/// How a loss of the server's segments showed in one phase.
+/// The evidence for a loss of the server's segments in one phase, in words.
 fn told(case: &Case<'_>, seen: &KernelLosses) -> String {
     let late = seen.theirs;
     if seen.overtaken == 0 && seen.missed > 0 {

@@ -203,8 +203,8 @@ fn doh_connection(case: &Case<'_>) -> Option<Cost> {
     part(opening, SLOW_LOOKUP, evidence)
 }
 
-/// That there are aliases does not show that they took the time: the resolver may be far away. It
-/// followed them if the same lookup is quicker when it is repeated.
+/// A lookup that followed aliases. Their existence does not show that they took the time, because
+/// the resolver may be far away; a repetition of the lookup that is quicker does.
 fn alias_chain(case: &Case<'_>) -> Option<Cost> {
     let (name, took) = asked(case)?;
     let again = ms(name.waits.again?);

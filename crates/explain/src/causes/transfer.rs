@@ -124,7 +124,7 @@ const IDLE_TIMEOUT: f64 = 200.0;
 const MIN_STALL: f64 = 5.0;
 /// The shortest pause, in milliseconds, that is named although no party can be blamed for it.
 const MIN_LATE: f64 = 10.0;
-/// In round trips: a shorter pause is not named if it comes once or twice.
+/// In round trips: a shorter pause is named only if it comes more than twice.
 const MIN_PAUSE_TRIPS: f64 = 0.5;
 /// Pauses that occur this often are not accidents of the path.
 const RECURRING: usize = 3;
@@ -228,7 +228,7 @@ fn closed(case: &Case<'_>) -> Option<Cost> {
 }
 
 /// Three flights of the same size show that the window does not grow; fewer may be chance. A
-/// congestion window never stops a flight that is smaller than one that it let pass before.
+/// congestion window never stops a flight that is smaller than an earlier one.
 fn send_window(case: &Case<'_>) -> Option<Cost> {
     let windows = &case.transfer.as_ref()?.windows;
     let fixed_size = |of: &[FullWindow]| {
@@ -282,8 +282,8 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
         .then(|| Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, whole))
 }
 
-/// The pauses that are attributed to the server: those of half a round trip or more that nothing
-/// else explains, and also others if they recur.
+/// The pauses that are attributed to the server: pauses of half a round trip or more that nothing
+/// else explains, and also shorter ones if they recur.
 fn server_pauses(case: &Case<'_>, transfer: &BodyTransfer) -> Vec<Pause> {
     let recur = transfer.pauses.len() >= RECURRING;
     let least = MIN_PAUSE_TRIPS * case.rtt.unwrap_or(0.0);
@@ -327,8 +327,8 @@ fn told(transfer: &BodyTransfer, pauses: &[Pause]) -> Option<String> {
     })
 }
 
-/// Whether each pause took as long as the others and was followed by one full packet, which a very
-/// slow line would cause as well: it separates the packets of a sender that has more.
+/// Whether a very slow line may have caused the pauses: each took as long as the others, and one
+/// full packet followed it. Such a line separates the packets of a sender that has more.
 fn may_be_the_line(case: &Case<'_>, transfer: &BodyTransfer) -> bool {
     let pauses = &transfer.pauses;
     let next = pauses.iter().skip(1).map(|pause| pause.after);

@@ -9,8 +9,8 @@ use crate::{Case, Cause, CauseFamily, Claim, Cost, Decidable, WaitPart};
 /// The number of bytes that HTTP/2 lets a client send on a stream before the server allows more
 /// (RFC 9113 §6.9.2).
 const FIRST_STREAM_WINDOW: u64 = 65_535;
-/// The shortest time, in milliseconds, for which a receiver counts as holding the client back; one
-/// that does so for less was only briefly busy.
+/// The shortest time, in milliseconds, for which a receiver counts as holding the client back. If
+/// the time is shorter, the receiver was only briefly busy.
 const MIN_HELD_BACK: f64 = 10.0;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {

@@ -26,19 +26,19 @@ const ON_TIME_MS: f64 = 2.0;
 /// In milliseconds: how long a path about which nothing is known may pause, as a radio does that
 /// saves power for three beacons (IEEE 802.11: 102.4 ms each).
 const RADIO_MS: f64 = 3.0 * 102.4;
-/// In bytes: smaller datagrams of QUIC may carry an acknowledgement only.
+/// In bytes: smaller QUIC datagrams may carry only an acknowledgement.
 const MIN_CONTENT: u64 = 64;
 /// In round trips: shorter pauses are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
-/// In round trips and milliseconds: the same for pauses before which the sender had certainly sent
-/// all that it had.
+/// The same for pauses before which the sender had certainly sent all that it had: in round trips,
+/// and in milliseconds.
 const MIN_CERTAIN_PAUSE: f64 = 0.25;
 const MIN_CERTAIN_PAUSE_MS: f64 = 5.0;
 /// In round trips: shorter pauses after a loss belong to the recovery of the sender's window.
 const RECOVERY: f64 = 1.2;
-/// Bytes that can be read within this time of each other had arrived behind one hole.
+/// Bytes that become readable within this time of each other were waiting behind one hole.
 const TOGETHER: Duration = Duration::from_millis(1);
-/// The line took at most this many times as long for some bytes as for others.
+/// The time that a line takes for each byte varies by at most this factor.
 const SLACK_OF_PACE: f64 = 1.1;
 /// This many arrivals show a sender with a clock, if the distances between them are at least this
 /// many milliseconds and differ by at most this share.
@@ -207,8 +207,8 @@ struct BodyAnalysis<'a> {
     spread: f64,
     most: f64,
     tolerance: f64,
-    /// In milliseconds: how late a flight may be because of the path, however few samples there
-    /// are, and how late any later one.
+    /// In milliseconds: how late the next flight may be because of the path, however few samples
+    /// there are; and how late any later flight may be.
     possible: f64,
     possible_later: f64,
     round_trips: u32,
@@ -340,7 +340,7 @@ impl<'a> BodyAnalysis<'a> {
     }
 
     /// Attributes the time before an arrival; during `missed` of it, an earlier segment was
-    /// missing, and during `carried` of it, the line was busy all the same. Returns whether the
+    /// missing, and during `carried` of it, the line was busy nevertheless. Returns whether the
     /// stream had stopped there.
     fn step(
         &mut self,
@@ -407,7 +407,7 @@ impl<'a> BodyAnalysis<'a> {
         true
     }
 
-    /// Why nothing arrived for `gap`, if no window stopped the sender.
+    /// Why nothing arrived for `gap` milliseconds, if no window stopped the sender.
     fn why(&self, gap: f64, arrival: &Arrival, next: Option<u64>) -> PauseReason {
         let least = (MIN_PAUSE * self.rtt).clamp(1.0, f64::MAX);
         let certain = (MIN_CERTAIN_PAUSE * self.rtt).max(MIN_CERTAIN_PAUSE_MS);

@@ -9,8 +9,8 @@ use crate::{Attempt, AttemptOutcome, Event, Exchange, Moment, Waited};
 /// A SYN is repeated after one second (RFC 6298 §2.1); a wait of more than this many milliseconds
 /// was a loss.
 const SYN_TIMEOUT: f64 = 900.0;
-/// When a SYN is sent again, in milliseconds; and the share of a round trip after which it is
-/// answered at the earliest.
+/// The milliseconds after which a SYN is sent again. The answer to a SYN takes at least this share
+/// of a round trip.
 const FIRST_TIMEOUT: f64 = 1_000.0;
 const FASTEST_ANSWER: f64 = 0.9;
 /// A process wakes up within this many milliseconds, unless something keeps it from running.
@@ -108,8 +108,8 @@ fn departure(
     })
 }
 
-/// With fast open, the client waits for the SYN-ACK only if it did not acknowledge all data; this
-/// phase then ends with it.
+/// Whether the client waited for the SYN-ACK of fast open. It does so only if the SYN-ACK does not
+/// acknowledge all data; this phase then ends with it.
 fn syn_ack_was_awaited(exchange: &Exchange, end: Moment) -> bool {
     let mut events = exchange.timeline.iter();
     let deferred = events.any(|(_, e)| matches!(e, Event::Connected { deferred: true, .. }));

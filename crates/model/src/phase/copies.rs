@@ -5,8 +5,7 @@ use crate::{Event, Exchange, Moment};
 
 /// The weight of a new sample in the smoothed round trip (RFC 6298 §2).
 pub(super) const WEIGHT: f64 = 1.0 / 8.0;
-/// In milliseconds: a sample that changes the smoothed round trip by less than this gives no
-/// evidence.
+/// In milliseconds: a sample that changes the smoothed round trip by less than this proves nothing.
 const TELLING: f64 = 1.0;
 
 /// Whether the peer reported that the originals of all retransmitted segments arrived (RFC 2883).
@@ -50,7 +49,8 @@ mod tests {
 
     const R: f64 = 150.0;
 
-    /// A flight that was acknowledged `late` ms after a round trip, and another one in time.
+    /// An exchange with two flights: one was acknowledged `late` ms after a round trip, the other
+    /// in time.
     fn exchange(late: f64, smoothed: f64) -> (Exchange, Moment) {
         let span = |ms: f64| Duration::from_secs_f64(ms / 1e3);
         let mut e = Exchange {

@@ -30,7 +30,7 @@ impl Arrivals {
         Self(received.map(|(at, _)| *at).collect())
     }
 
-    /// Whether no data arrived with what arrived at this moment.
+    /// Whether the acknowledgement that arrived at this moment came without data.
     pub(super) fn is_alone(&self, at: Moment) -> bool {
         let next = self.0.partition_point(|arrival| *arrival < at - TOGETHER);
         self.0
@@ -41,7 +41,7 @@ impl Arrivals {
 
 impl Exchange {
     /// Whether the peer acknowledged the first request at once: a receiver does not delay the first
-    /// acknowledgement of a connection (Linux: quick acknowledgements), and nothing came before it.
+    /// acknowledgement of a connection (Linux: quick acknowledgements), and this was the first.
     pub fn is_acked_at_once(&self) -> bool {
         self.tcp.is_some() && self.quic.is_none() && self.tls.is_none() && !self.reused
     }

@@ -5,14 +5,14 @@ use super::flights::DOUBLES;
 use super::{copies, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Task};
 
-/// In milliseconds: the kernel measures unacknowledged time in ticks, and its timers end on them.
+/// In milliseconds: the kernel measures unacknowledged time in ticks, and its timers end at ticks.
 const TICKS: f64 = 12.0;
 /// In round trips: a sender that lost its last segments gets no acknowledgement, and waits for at
 /// least two round trips (RFC 8985 §7.2) after the acknowledgement of the segments before. Shorter
 /// silences come from a slow line.
 const TAIL_TRIPS: f64 = 2.5;
 const MIN_TAIL: f64 = 100.0;
-/// The smallest share to which segments are filled if each contains one record made to fit.
+/// How full segments are at least, as a share, if each contains one record that was made to fit it.
 const DENSE: f64 = 0.97;
 /// A flight that fills this share of the client's receive window was stopped by it: the rest is
 /// less than a segment, or was not offered yet.
@@ -27,24 +27,24 @@ const USUAL_SEGMENTS: [u64; 4] = [1448, 1460, 1440, 1428];
 /// The segment sizes, in bytes, of a Linux that probes the path: `tcp_base_mss` and half of it,
 /// less options.
 const FALLBACKS: [std::ops::RangeInclusive<u32>; 2] = [1_000..=1_024, 488..=512];
-/// If there are at least this many segments, most of them are full.
+/// The number of segments that shows that most of them are full.
 const MANY: u64 = 4;
 /// The shortest time, in round trips, until a retransmission is acknowledged.
 pub(super) const FASTEST_COPY: f64 = 0.9;
 
-/// A paced flight lasts this share of a round trip. Of segments that arrived too early, only the
-/// last is known.
+/// How long a paced flight lasts, as a share of a round trip. If segments arrived too early, only
+/// the last of them is known.
 const SPREAD: f64 = 0.4;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Evidence {
-    /// A segment had to be retransmitted: how long it was unacknowledged, in milliseconds.
+    /// How long a segment that was retransmitted had been unacknowledged, in milliseconds.
     unacked: Option<f64>,
-    /// A segment arrived before data that precedes it: how long before, in milliseconds.
+    /// How long before the data that precedes it a segment arrived, in milliseconds.
     overtaken: Option<f64>,
     missed: u64,
-    /// When the first of these was due, and how long it was missing before something else arrived,
-    /// in milliseconds.
+    /// When the first missed packet was due, and how long it was missing before something else
+    /// arrived, in milliseconds.
     missed_at: Option<Moment>,
     missed_for: Option<f64>,
     /// The first time at which a segment was known to be missing.
@@ -222,14 +222,14 @@ impl Evidence {
         self.is_broken(exchange) || segments == first || again || large || self.is_dense(exchange)
     }
 
-    /// Whether records that each fit one segment filled the segments of the flight.
+    /// Whether the segments of the flight were full of records, each made to fit one segment.
     pub(super) fn is_dense(&self, exchange: &Exchange) -> bool {
         exchange.tls.is_some() && self.fills_segments(exchange)
     }
 
     /// Whether the flight has exactly as many segments as a first window, at most one of them, such
     /// as that of the head, was not full, and the `next` bytes were about twice as many: the window
-    /// stopped the sender, whatever it had left.
+    /// stopped the sender, whatever it had left to send.
     pub(super) fn fills_first_window(&self, exchange: &Exchange, next: u64) -> bool {
         let (segments, bytes) = self.flight.unwrap_or_default();
         let least = (segments.max(1) - 1) * exchange.segment();
@@ -290,8 +290,8 @@ impl Evidence {
         self.acknowledged
     }
 
-    /// How long before its acknowledgement a retransmission had left, in milliseconds, if the peer
-    /// had only the retransmission.
+    /// The milliseconds from a retransmission to its acknowledgement, if the peer had only the
+    /// retransmission.
     pub(super) fn copied(&self, exchange: &Exchange) -> Option<f64> {
         let late = FASTEST_COPY * rtt_ms(exchange);
         self.copy
@@ -388,8 +388,8 @@ pub(super) fn ended_with_smaller_segments(
             .is_some_and(|(_, e)| matches!(e, Event::CutOff | Event::GapOpened { .. }))
 }
 
-/// Whether the peer's segments are far smaller than the size that it accepts, although it has more
-/// to send than fits them.
+/// Whether the peer sends segments far smaller than those it accepts, although it has enough data
+/// for larger ones.
 fn sends_smaller_segments(exchange: &Exchange) -> bool {
     let received = exchange
         .timeline

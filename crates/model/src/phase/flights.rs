@@ -27,12 +27,12 @@ const SMALL_GROWTH: std::ops::RangeInclusive<f64> = 1.4..=3.2;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
     pub(super) began: Moment,
-    /// When its last bytes arrived.
+    /// When the flight's last bytes arrived.
     pub(super) ended: Moment,
     pub(super) bytes: u64,
     /// The number of segments before the first arrival considered, if known.
     pub(super) segments: u64,
-    /// The index of its first arrival, and the pause before that in milliseconds.
+    /// The index of the flight's first arrival, and the pause before that in milliseconds.
     pub(super) first: usize,
     pub(super) gap: f64,
 }

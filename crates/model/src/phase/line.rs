@@ -76,8 +76,8 @@ fn are_several(exchange: &Exchange, bytes: u64) -> bool {
     }
 }
 
-/// Whether a full segment arrived as long after its predecessor as the others did, which is the
-/// time that the line needs for it.
+/// Whether a full segment followed its predecessor as closely as other full segments did. That
+/// distance is the time that the line needs for a segment.
 pub(super) fn paces(exchange: &Exchange, gap: f64, bytes: u64) -> bool {
     let full = bytes == exchange.segment() && exchange.tcp.is_some();
     let pace = ms_per_byte(exchange, |_| true).filter(|_| full);

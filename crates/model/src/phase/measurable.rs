@@ -9,9 +9,9 @@ pub(super) const MIN_MEASURABLE_RTT: Duration = Duration::from_micros(200);
 /// The smallest significant round trip over QUIC: programs acknowledge its packets, not the
 /// kernels, so that R contains how long both programs waited for a processor.
 const MIN_TELLING_QUIC_RTT: Duration = Duration::from_millis(2);
-/// The smallest significant round trip on one host, whose processors both programs share; also as a
-/// multiple of the time in which the client did not run, because the server on the same processors
-/// ran as rarely.
+/// The smallest significant round trip if both programs share one host: as a time, and as a
+/// multiple of the time in which the client did not run, because the server shares its processors
+/// and probably ran as rarely.
 const MIN_TELLING_OF_ONE_HOST: Duration = Duration::from_millis(10);
 const ABSENCE: u32 = 2;
 

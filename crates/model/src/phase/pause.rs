@@ -11,19 +11,19 @@ use crate::{Event, Exchange};
 /// The largest burst, in segments, that can follow a timeout; a larger one shows that the sender
 /// had paused or the path had stopped.
 const MAX_AFTER_TIMEOUT: u64 = 3;
-/// In milliseconds and round trips: a probe for the tail of a flight (RFC 8985 §7.2) leaves two
-/// round trips after it, by the smoothed round trip, and the timer may fire late.
+/// In round trips and milliseconds: a probe for the tail of a flight (RFC 8985 §7.2) leaves two
+/// smoothed round trips after the flight, and the timer may fire late.
 const PROBE_TRIPS: f64 = 2.0;
 const PROBE_SLACK: f64 = 40.0;
 const PROBE_SLACK_TRIPS: f64 = 0.25;
 const TICK: f64 = 5.0;
 /// In round trips and milliseconds: on a path that does not vary, flights that wait for
 /// acknowledgements begin a whole number of round trips after each other, within this tolerance. An
-/// application that sleeps for as long wakes up later.
+/// application that sleeps for such a time wakes up later.
 const IN_STEP: f64 = 0.02;
 const IN_STEP_MS: f64 = 0.9;
 
-/// Datagrams of one size are full if this many of them came.
+/// Datagrams of one size count as full if at least this many of them came.
 const RECUR: u32 = 3;
 
 /// A pause in an answer.
@@ -48,8 +48,8 @@ pub(super) enum PauseReason {
     Sender { is_certain: bool },
 }
 
-/// Why nothing arrived for `gap` milliseconds, after `last` bytes; then, `next` bytes came within a
-/// round trip.
+/// Why nothing arrived for `gap` milliseconds after `last` bytes, and before `next` bytes that came
+/// within a round trip.
 pub(super) fn reason(
     exchange: &Exchange,
     gap: f64,
@@ -89,14 +89,15 @@ pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence, ne
     heard.is_dense(exchange) || heard.fills_first_window(exchange, next)
 }
 
-/// A lost tail of a flight is sent again alone.
+/// Whether this may be a loss: the lost tail of a flight is sent again alone.
 fn may_be_a_loss(exchange: &Exchange, gap: f64, next: u64) -> bool {
     let r = rtt_ms(exchange);
     let probe = PROBE_TRIPS * r - TICK..PROBE_TRIPS * r + PROBE_SLACK + PROBE_SLACK_TRIPS * r;
     next <= exchange.segment() && (is_like_a_timeout(gap, r) || probe.contains(&gap))
 }
 
-/// A sender whose buffer holds few segments waits for their acknowledgements: just one round trip.
+/// Whether this may be a full send buffer: a sender whose buffer holds few segments waits for their
+/// acknowledgements, which takes just one round trip.
 fn may_be_a_window(exchange: &Exchange, gap: f64, heard: &Evidence) -> bool {
     let several = heard.flight_bytes() > Some(exchange.segment());
     several && is_in_step(gap, rtt_ms(exchange))

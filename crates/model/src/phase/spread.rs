@@ -36,15 +36,15 @@ const EXPECTED: f64 = 0.005;
 /// Queues and radios change more slowly: packets that cross the path within this time meet the same
 /// conditions.
 const ONE_STATE: Duration = Duration::from_millis(50);
-/// As a share of a packet's lateness: samples that follow it sooner than this show only that the
-/// queue which delayed it had emptied by then.
+/// As a share of a packet's lateness: samples that follow the packet sooner than this show only
+/// that the queue that delayed it had emptied by then.
 const DRAINED: f64 = 0.3;
 
 /// How much longer than R the round trips of one exchange took, without any waits for the server or
 /// the client.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Spread {
-    /// In milliseconds beyond R, in ascending order.
+    /// How late each sample was: in milliseconds beyond R, in ascending order.
     samples: Vec<f64>,
     /// The same samples with their times, in the order of time.
     timed: Vec<(Moment, f64)>,
@@ -146,7 +146,7 @@ impl Spread {
         }
     }
 
-    /// In milliseconds beyond R, in ascending order.
+    /// How late each sample was: in milliseconds beyond R, in ascending order.
     pub fn samples(&self) -> &[f64] {
         &self.samples
     }
@@ -195,8 +195,8 @@ impl Spread {
         self.most_after(self.samples.len(), self.samples.iter().sum(), CHANCE_OF_FEW)
     }
 
-    /// Like [`Self::most`], for a round trip that crossed the path at another time: samples that
-    /// crossed it together count as one.
+    /// Like [`Self::most`], for a round trip at another time: samples that crossed the path
+    /// together count as one.
     pub fn most_later(&self) -> f64 {
         let (count, sum) = states(self.usual());
         let again = self.again.unwrap_or(0.0);
@@ -230,7 +230,7 @@ impl Spread {
         })
     }
 
-    /// All samples, except a first one that the later ones show to be an exception.
+    /// All samples, but without the first one if the later ones show that it was an exception.
     fn usual(&self) -> impl ExactSizeIterator<Item = &(Moment, f64)> {
         let first = self.timed.first().map_or(0.0, |(_, late)| *late);
         let exceptional = self.timed.len() > 1 && first > self.most_before();
@@ -238,8 +238,8 @@ impl Spread {
     }
 
     /// For an exponentially distributed delay with `count` samples that sum to `sum` ms, the
-    /// lateness that is exceeded only with this probability. With one or two samples it is far more
-    /// than their own lateness: they may have been the shortest of all.
+    /// lateness that is exceeded only with this probability. With one or two samples, the result is
+    /// far larger than their own lateness: they may have been the shortest of all.
     fn most_after(&self, count: usize, sum: f64, chance: f64) -> f64 {
         let expected = EXPECTED_MS + EXPECTED * self.rtt;
         let factor = chance.powf(-1.0 / count.max(1) as f64) - 1.0;
@@ -316,7 +316,7 @@ mod tests {
         assert!((spread.most() - alone).abs() < 1e-9);
     }
 
-    /// The only acknowledgement came in one segment with the answer.
+    /// The only acknowledgement came in the same segment as the answer.
     #[test]
     fn an_acknowledgement_with_data_shows_that_the_first_packet_was_an_exception() {
         let mut spread = spread(&[900.0]);

@@ -3,8 +3,8 @@
 /// In round trips and milliseconds: shorter steady streams give no evidence about the line.
 const STEADY_TRIPS: f64 = 2.0;
 const STEADY_MS: f64 = 20.0;
-/// As a share of a stretch: how late bytes may be if they arrive at a steady rate. On a path that
-/// varies, whole flights arrive at once, and nothing arrives in between.
+/// The largest lateness of bytes that arrive at a steady rate, as a share of the stretch. On a path
+/// that varies, whole flights arrive at once, and nothing arrives in between.
 const MAX_STOPPED: f64 = 0.2;
 /// In round trips: shorter pauses are normal at any rate.
 const SHORT: f64 = 0.5;
@@ -18,7 +18,7 @@ const SAME_PACE: f64 = 1.1;
 /// Fewer arrivals cannot be divided into quarters.
 const MIN_ARRIVALS: usize = 16;
 
-/// As a share of a segment: smaller arrivals show a sender that had nothing more.
+/// As a share of a segment: an arrival smaller than this shows that the sender had nothing more.
 const FULL: f64 = 0.8;
 
 /// A path's round trip, by how much its round trips differ as far as is known, and by how much one
@@ -75,7 +75,7 @@ impl SteadyStretch {
         self.arrivals.iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// The milliseconds for each byte. The first bytes took no time.
+    /// The milliseconds for each byte. The first arrival is left out: it began the stretch.
     fn pace(&self) -> f64 {
         let first = self.arrivals.first().map_or(0, |(_, bytes)| *bytes);
         self.took() / (self.bytes() - first).max(1) as f64
@@ -157,7 +157,7 @@ mod tests {
         assert!(!steady(&[(100.0, 1000); 20], 20.0), "a sender with a clock");
     }
 
-    /// One packet of a flight may have been delayed by as much as the whole took.
+    /// One packet of a flight may have been delayed by as long as the whole stretch took.
     #[test]
     fn a_stretch_that_the_path_s_variation_explains_shows_no_rate() {
         let stretch = || {
@@ -199,7 +199,7 @@ mod tests {
         assert!(carried.0 > 0, "the path varies as much");
     }
 
-    /// Reads of one segment, and of many.
+    /// Bytes are read one segment at a time, and many segments at a time.
     #[test]
     fn a_large_read_belongs_to_several_quarters() {
         let mut arrivals = vec![(24.0, 1448); 9];

@@ -348,7 +348,7 @@ fn the_wait_for_100_continue_is_a_round_trip_or_a_time_out() {
     }
 }
 
-/// A client that did not ask for it gets `100 Continue` at once, and the response later.
+/// The client did not ask for `100 Continue`, but gets it at once, and the response later.
 #[test]
 fn a_100_that_nobody_waited_for_is_not_the_answer() {
     let first_byte = |continue_wait: Option<Duration>| {

@@ -19,7 +19,7 @@ const MIN_SHARE: f64 = 0.02;
 /// this factor; otherwise the window limited the sender.
 const QUEUED: f64 = 1.25;
 /// Receivers acknowledge at least every second segment at once (RFC 5681 §4.2), but may delay the
-/// acknowledgement of a single one.
+/// acknowledgement of a single segment.
 const MIN_SEGMENTS: u64 = 2;
 /// Writes that are less than this many milliseconds apart count as one.
 const TOGETHER: f64 = 0.5;
@@ -275,8 +275,8 @@ pub(super) fn sent_around(exchange: &Exchange, left: Moment) -> u64 {
         .sum()
 }
 
-/// `None` if no flight was large enough to be acknowledged at once, or if its departure time is
-/// unknown.
+/// The largest flight; `None` if no flight was large enough to be acknowledged at once, or if its
+/// departure time is unknown.
 fn largest_flight(exchange: &Exchange, tcp: &TcpFacts) -> Option<u64> {
     let untold = exchange.reused || tcp.retransmits > 0 || tcp.fast_open.data_sent > 0;
     let bytes = bursts(exchange).into_iter().max()?;

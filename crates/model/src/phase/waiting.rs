@@ -242,8 +242,9 @@ pub fn is_like_timeouts(late: f64, r: f64) -> bool {
     is_like_a_timeout(late, r) || again
 }
 
-/// The number of round trips in this silence during which a new connection's window grew under the
-/// request: whole ones only, and at most as many as doubling needs. RFC 5681 §3.1.
+/// The number of whole round trips in this silence during which the window of a new connection was
+/// too small for the request and grew. It is at most the number of doublings that the request
+/// needs. RFC 5681 §3.1.
 fn flights_left(exchange: &Exchange, silence: f64) -> u32 {
     let r = rtt_ms(exchange);
     let Some(http) = &exchange.http else {

@@ -112,8 +112,8 @@ impl<'a> Walk<'a> {
         (self.round_trips + self.refused, self.waited)
     }
 
-    /// Handles addresses that were abandoned before the one of this QUIC handshake; their bytes are
-    /// not counted. Returns where the rest begins.
+    /// Handles the addresses that were tried and abandoned before this QUIC handshake; their bytes
+    /// are not counted. Returns where the rest begins.
     fn given_up(&mut self, start: Moment, end: Moment) -> Moment {
         let attempts = || self.exchange.attempts.iter().filter(|a| a.over_quic);
         let began = |at: Option<Moment>| at.map(|at| at.clamp(start, end));
@@ -199,8 +199,8 @@ impl<'a> Walk<'a> {
 
     /// Whether a QUIC server that pauses for a round trip may have waited for the client: it had
     /// sent what it may before the client's address is validated, or what its first window allows;
-    /// or it asks for another first flight. It waits for nothing else, so any other pause is the
-    /// server's own, and not a round trip.
+    /// or it asks for another first flight. A server has no other reason to wait for its client, so
+    /// any other pause is the server's own, and not a round trip.
     fn may_have_stopped(&self) -> bool {
         let at_limit = self.has_reached_limit(self.first_flight, self.sent);
         let window = FULL_FIRST_WINDOW * self.exchange.segment();

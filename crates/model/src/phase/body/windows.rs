@@ -5,9 +5,9 @@ use super::super::pause::is_in_step;
 use super::{Arrival, BodyAnalysis, Evidence, Flight, FullWindow, MIN_PAUSE, StallReason, flights};
 use super::{ON_TIME, ON_TIME_MS, ms};
 
-/// Each flight of a growing window is larger than the one before by at least this factor.
+/// The smallest factor by which each flight of a growing window is larger than the one before.
 const GROWTH: f64 = 1.25;
-/// The same factor in slow start, less a small last segment.
+/// The same factor in slow start. It is less than 2, because the last segment may be small.
 const DOUBLED: f64 = 1.8;
 /// As a share of the flight before: a window that no longer grows is filled at least this far
 /// again.
@@ -17,11 +17,11 @@ const LATEST_FLIGHT: f64 = 2.5;
 /// As shares of the client's receive window: how many bytes arrive in a round trip if only that
 /// window limits the rate. On Linux, a window that is not full is twice as large.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
-/// This many flights in a row, each a round trip after the one before, are not chance, if the path
-/// varies by no more than `MAX_VARIES` round trips.
+/// The number of flights in a row, each a round trip after the one before, that are not chance if
+/// the path varies by no more than `MAX_VARIES` round trips.
 const PERIODS: usize = 3;
-/// This many are not chance if the flights also grow. Without growth they might be: an application
-/// that sleeps writes pieces of one size.
+/// The same number for flights that also grow. Without growth, fewer could be chance: an
+/// application that sleeps writes pieces of one size.
 const GROWING_PERIODS: usize = 2;
 const MAX_VARIES: f64 = 0.3;
 /// In milliseconds: the measured time of several round trips may be too short by this much.
@@ -39,7 +39,8 @@ const PAUSED: f64 = 2.0;
 const ALMOST: f64 = 0.08;
 
 impl BodyAnalysis<'_> {
-    /// The flights that a window stopped, each given by the arrival with which the next one began.
+    /// The flights that a window stopped. Each is named by the arrival with which the next flight
+    /// began.
     pub(super) fn windows(
         &self,
         flights: &[Flight],

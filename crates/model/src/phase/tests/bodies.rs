@@ -195,7 +195,7 @@ fn while_a_segment_is_missing_all_waits_are_its_loss() {
     assert!((body.waited.loss - (2.5 * R - 2.0)).abs() < 1.0, "{body:?}");
 }
 
-/// A copy takes a round trip at least.
+/// A retransmission takes at least a round trip.
 #[test]
 fn data_that_is_late_by_less_than_a_round_trip_was_not_lost() {
     let mut e = exchange(&[
@@ -275,9 +275,9 @@ pub(super) fn flight_ended(e: &mut Exchange, at: f64, segments: u64, bytes: u64,
     }
 }
 
-/// The server had written the whole record, so it did not pause in its middle.
-/// Behind a radio, acknowledgements come late, and flights that double are windows all the same; an
-/// equally long pause before a flight of another size is not.
+/// The server had written the whole record, so it did not pause in its middle. Behind a radio,
+/// acknowledgements come late. Flights that double are nevertheless due to a window; an equally
+/// long pause before a flight of another size is not.
 #[test]
 fn windows_that_double_are_windows_however_late() {
     let body = |flights: [u64; 4]| {
@@ -420,7 +420,7 @@ fn paused_over_quic(last: u64) -> Exchange {
     e
 }
 
-/// If round trips differ by a third of their time, one is far longer now and then.
+/// If round trips differ by a third of their time, some of them are far longer.
 #[test]
 fn a_pause_on_a_wild_path_is_not_the_server_s() {
     let pauses = |late: f64| {

@@ -27,8 +27,8 @@ fn with_a_loss(hole: f64) -> Exchange {
     e
 }
 
-/// The line was busy all the time, so the loss cost nothing; or it was idle for the rest of the
-/// time, as after a timeout.
+/// In one case the line was busy all the time, so the loss cost nothing; in the other it was idle
+/// for the rest of the time, as after a timeout.
 #[test]
 fn a_line_that_goes_on_behind_a_lost_segment_loses_no_time() {
     for (hole, lost) in [(31.0 * 4.0, 0.0), (31.0 * 4.0 + 200.0, 200.0)] {

@@ -146,8 +146,8 @@ fn a_server_that_computes_its_flight_slowly_takes_no_round_trip() {
     assert_eq!(names(&e).last(), Some(&("quic", 1)));
 }
 
-/// A QUIC server waits for its client only at a limit: what takes as long as a round trip for
-/// another reason is not one.
+/// A QUIC server waits for its client only at a limit. A pause for another reason is not a round
+/// trip, even if it takes as long.
 #[test]
 fn a_server_that_may_go_on_makes_no_round_trip_of_its_pause() {
     let handshake = |flight: u64| {
@@ -404,7 +404,7 @@ fn failed(events: &[(f64, Event)], rtt: Option<f64>) -> Waited {
     e.phases().last().unwrap().waited
 }
 
-/// What was sent again and again was lost each time.
+/// The datagrams were sent again and again, and lost each time.
 #[test]
 fn datagrams_that_nobody_answers_are_lost() {
     let waited = failed(

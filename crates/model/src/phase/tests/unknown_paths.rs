@@ -4,7 +4,7 @@ use super::bodies::{MSS, answer, body, flight_ended, in_clear_text};
 use super::*;
 use crate::{EarlyData, TlsFacts};
 
-/// The only round trip took 52 ms. Whether the path needs as long for others is not known.
+/// The only round trip took 52 ms. Nobody knows whether others take as long.
 #[test]
 fn a_path_whose_only_sample_is_a_fast_open_may_have_paused() {
     let server = |data_acked: u64, handshake_rtt| {

@@ -4,7 +4,8 @@ use super::*;
 
 const MSS: u64 = 1448;
 
-/// A request of twenty segments whose parts leave at these times, and the wait of its first phase.
+/// Returns the wait of the first phase of a request of twenty segments, whose parts leave at these
+/// times.
 fn left(parts: &[(f64, u64)], more: &[(f64, Event)]) -> (u32, f64, f64) {
     let mut events = vec![(0.0, Event::RequestStarted)];
     events.extend(parts.iter().map(|(at, segments)| {

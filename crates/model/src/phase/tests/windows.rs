@@ -18,7 +18,7 @@ fn a_window_is_counted_in_segments() {
     assert_eq!((body.round_trips, body.waited.server), (2, 0.0), "{body:?}");
 }
 
-/// Flights with these numbers of bytes and segments, and this period.
+/// Makes flights with these numbers of bytes and segments, one in each period.
 fn flights(period: f64, each: &[(u64, u64)]) -> Exchange {
     let starts = (0..).map(|n| f64::from(n) * period);
     let at = |(start, (bytes, segments)): (f64, &(u64, u64))| (start, *bytes, *segments);
@@ -67,7 +67,8 @@ fn a_line_that_takes_a_round_trip_for_a_segment_is_not_a_window() {
     }
 }
 
-/// nginx with a small send buffer: what was acknowledged at once does not fit any more.
+/// nginx with a small send buffer: a flight is smaller than the one before, although that one was
+/// acknowledged at once.
 #[test]
 fn a_flight_smaller_than_an_acknowledged_one_was_not_stopped_by_the_congestion_window() {
     let e = flights(
@@ -153,7 +154,7 @@ fn a_large_flight_and_one_a_round_trip_later_filled_a_window() {
     assert_eq!(answered(R + 0.2, 5), (0, 1));
 }
 
-/// One flight that filled the client's window does not make smaller ones wait for it.
+/// One flight filled the client's window. That does not mean that the smaller ones waited for it.
 #[test]
 fn a_window_that_was_full_once_is_not_filled_by_less() {
     let room = 60 * MSS;
@@ -176,8 +177,8 @@ fn a_window_that_was_full_once_is_not_filled_by_less() {
     assert!(own([46, 38, 32, 27, 23, 19, 16]) <= 3);
 }
 
-/// A first flight of ten segments, of which that with the head was small, filled the window. The
-/// next flight came five round trips later.
+/// A first flight of ten segments filled the window, although the segment with the head was small.
+/// The next flight came five round trips later.
 #[test]
 fn a_pause_behind_a_full_first_window_may_be_the_path_s() {
     for (segments, next, doubtful) in [(7, 20, false), (10, 10, false), (10, 20, true)] {

@@ -1,4 +1,4 @@
-//! Lines by their acknowledgements, and what they carry.
+//! The speed of the line as acknowledgements show it, and what the line carries.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn exchange(hello: f64, request: u64, wait: f64, tcp: TcpFacts) -> Exchange {
     e
 }
 
-/// The network, the server and the line's part of both waits, rounded.
+/// Returns the parts of the network, the server and the line in both waits, rounded.
 fn waits(e: &Exchange) -> [(i32, i32, i32, u32); 2] {
     [PhaseName::Tls, PhaseName::FirstByte].map(|name| {
         let phases = e.phases();
@@ -102,7 +102,7 @@ fn acknowledgements_show_a_line_that_the_kernel_s_figure_hides() {
     assert_eq!(carried([4.5, 0.1]), 0);
 }
 
-/// Two short writes are two segments, each with headers, over IPv6 with larger ones.
+/// Two short writes are two segments. Each has headers, and those of IPv6 are larger.
 #[test]
 fn headers_of_short_writes_need_the_line_as_well() {
     let carried = |late: f64| {
@@ -213,7 +213,7 @@ fn an_acknowledgement_that_came_with_data_shows_no_slow_line() {
     assert!(together < 5.0 && alone > 50.0, "{together} {alone}");
 }
 
-/// On a path without a round trip, an upload waits for none.
+/// On a path without a measurable round trip, no upload waits for one.
 #[test]
 fn a_path_within_one_host_has_no_round_trips_to_count() {
     let mut e = exchange(0.1, 100_000, 0.1, limited_by_what_there_was(40.0));
