@@ -47,7 +47,7 @@ pub(crate) struct PlainRequest {
 /// What one write carried.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Written {
-    /// A ClientHello, the first or a later one.
+    /// Whether the write was a ClientHello, the first or a later one.
     pub(crate) hello: bool,
     /// The client's Finished: it has read the server's flight.
     pub(crate) finished: bool,
@@ -103,8 +103,7 @@ impl ClientBytes {
         self.tls.hellos
     }
 
-    /// Whether the handshake is known to be one of TLS 1.2 (or earlier); `None` before that is
-    /// known.
+    /// Whether the handshake uses TLS 1.2 or an earlier version; `None` before that is known.
     pub(crate) fn is_tls12(&self) -> Option<bool> {
         self.tls.finished.then_some(self.tls.is_12)
     }
@@ -128,7 +127,7 @@ impl ClientBytes {
         }
     }
 
-    /// Notes that something arrived.
+    /// Notes that something has arrived from the server.
     pub(crate) fn answered(&mut self) {
         self.tls.answered |= self.tls.hellos > 0;
     }

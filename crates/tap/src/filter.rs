@@ -44,8 +44,8 @@ const ALWAYS: [i64; 6] = [
     libc::SYS_exit_group,
 ];
 
-/// The program. A call through another system call table of the same processor (32-bit, x32)
-/// passes.
+/// The filter's program. A call through another system call table of the same processor (32-bit,
+/// x32) passes.
 pub(crate) fn program() -> Vec<sock_filter> {
     let mut code = vec![load(ARCHITECTURE), equal(OURS, 1, 0), allow(), load(NUMBER)];
     for number in ALWAYS {

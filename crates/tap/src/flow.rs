@@ -22,9 +22,9 @@ pub(crate) use exchange::{Surroundings, failed};
 /// version adds. RFC 9110 §15.2.1.
 const CONTINUE_RECORDS: [u64; 3] = [25 + 5 + 17, 25 + 5 + 24, 25 + 5 + 16];
 
-/// Refused early data is sent again at once.
+/// Refused early data is sent again within this time.
 const SOON: Duration = Duration::from_millis(10);
-/// How long after the request an answer is still awaited that may have arrived already.
+/// The longest time after the request in which to look for an answer that may have arrived already.
 const MAX_LOOK: Duration = Duration::from_secs(5);
 
 /// The process that has the connection's socket, and the number of its descriptor.
@@ -39,7 +39,7 @@ pub(crate) enum FlowState {
     /// The SYN-ACK is awaited. With fast open, the SYN waits for the first write.
     Opening,
     Open,
-    /// It was never opened.
+    /// The connection was never opened.
     Failed(Moment),
 }
 
@@ -76,7 +76,7 @@ struct HandshakeTimes {
     /// The request was sent early, and again after the handshake.
     repeated: Option<Moment>,
     early: bool,
-    /// Something came between the client's Finished and its request.
+    /// Whether something came between the client's Finished and its request.
     had_tickets: bool,
     bytes_sent: u64,
     bytes_received: u64,
@@ -113,9 +113,9 @@ impl Flow {
         }
     }
 
-    /// Whether an answer is awaited, so that the counters are worth a look. Session tickets, which
-    /// come before the first answer, may be mistaken for one, so the answer is awaited for a while
-    /// longer.
+    /// Whether an answer is awaited, so that the counters are worth a look. Session tickets come
+    /// before the first answer and may be mistaken for it, so after few bytes an answer is still
+    /// awaited for a while.
     pub(crate) fn is_waiting(&self, now: Moment) -> bool {
         let came = self.turn.answer_bytes();
         let awaits = self.turn.request.is_some_and(|asked| {
@@ -162,7 +162,7 @@ impl Flow {
         ended
     }
 
-    /// If the connection has opened, notes that.
+    /// Notes that the connection has opened, if it has.
     fn opens(&mut self, now: Moment, info: &TcpInfo) {
         if self.stage != FlowState::Opening || !info.is_established() {
             return;
@@ -309,15 +309,15 @@ impl Flow {
     /// Whether everything that arrived since the request may be tickets and settings, so that a
     /// further write at this time may belong to the same request. Servers send these right after
     /// the client's Finished, and only their number of bytes distinguishes them from a small
-    /// answer. The exchange then says that this was inferred.
+    /// answer. The exchange then states that its answer was inferred.
     fn may_be_unasked(&self, at: Moment) -> bool {
         let rtt = self.bystander.min_rtt().unwrap_or_default();
         let soon = |finished: Moment| at.since(finished) < SOON + rtt;
         self.turn.answer_bytes() <= self.unasked() && self.handshake.finished.is_some_and(soon)
     }
 
-    /// In bytes: what the server may send unprompted before its first answer: tickets after a
-    /// handshake of TLS 1.3, settings in HTTP/2.
+    /// How many bytes the server may send unprompted before its first answer: tickets after a TLS
+    /// 1.3 handshake, settings in HTTP/2.
     fn unasked(&self) -> u64 {
         if self.turns > 0 || !self.is_tls() {
             0

@@ -53,7 +53,7 @@ pub struct Sight {
     pub connections: u64,
     /// Calls of processes that the tap may not look into.
     pub denied: u64,
-    /// The program has used io_uring, whose operations are not system calls.
+    /// Whether the program has used io_uring, whose operations are not system calls.
     pub io_uring: bool,
     /// Datagrams of QUIC, whose exchanges are not explained.
     pub quic_datagrams: u64,

@@ -9,22 +9,22 @@ use roundtrip_model::{Answer, Moment, NameFacts, NameWaits};
 use roundtrip_wire::dns::{Kind, Message, Name};
 
 pub(crate) const PORT: u16 = 53;
-/// A query is at most this long, in bytes.
+/// The longest query, in bytes.
 pub(crate) const MAX_QUERY: usize = 1024;
 /// The number of lookups that are kept; older ones are forgotten.
 const MAX_KEPT: usize = 512;
 /// A lookup that ended longer before a connection was opened is not part of its exchange.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
-/// Resolvers wait for an answer at least this long.
+/// The shortest time that resolvers wait for an answer.
 const MIN_TIMEOUT: Duration = Duration::from_millis(900);
-/// A query that is repeated later belongs to another lookup.
+/// The longest lookup: a query that is repeated later belongs to another one.
 const MAX_LENGTH: Duration = Duration::from_secs(30);
 
 /// The questions about one name, A and AAAA together.
 #[derive(Debug)]
 struct Lookup {
     process: i32,
-    /// The sockets that carry it, by their cookies.
+    /// The cookies of the sockets that carry the lookup.
     sockets: Vec<u64>,
     server: SocketAddr,
     name: Name,
@@ -209,7 +209,8 @@ impl Lookup {
         }
     }
 
-    /// How long the answer for one type took after that for the other.
+    /// The waits of the lookup: how long the answer for one type came after the answer for the
+    /// other.
     fn waits(&self) -> NameWaits {
         let answered = |kind: Kind| {
             let of = self.queries.iter().filter(move |q| q.kind == kind);

@@ -27,7 +27,7 @@ pub(crate) struct Outgoing {
     pub(crate) to: Option<SocketAddr>,
     /// The first bytes.
     pub(crate) bytes: Vec<u8>,
-    /// The size of all of it, in bytes.
+    /// The size of the whole message, in bytes.
     pub(crate) length: u64,
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Call {
     pub(crate) arguments: [u64; 6],
 }
 
-/// The size of the first message: process and descriptor, 4 bytes each.
+/// The size of the first message, in bytes: the process id and the descriptor take 4 bytes each.
 pub(crate) const HELLO_BYTES: usize = 8;
 
 /// Makes the program that `command` starts install `filter` in itself, and so in everything that it
@@ -162,7 +162,7 @@ pub(crate) fn next_call(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
     }
 }
 
-/// Whether the call still waits, which proves that the memory read was that of its thread.
+/// Whether the call still waits, which proves that the memory that was read belongs to its thread.
 pub(crate) fn still_waits(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: `id` lives through the call.
     let outcome = unsafe {

@@ -7,9 +7,9 @@ use roundtrip_model::{Event, KeptFacts, Moment};
 
 use crate::client_bytes::PlainRequest;
 
-/// Arrivals this close together are noted as one.
+/// Arrivals within this time of each other are recorded as one.
 const CLOSE: Duration = Duration::from_micros(100);
-/// Further events of one exchange are merged with the last.
+/// The largest number of events of one exchange. Further ones are merged with the last.
 const MAX_EVENTS: usize = 20_000;
 /// The first bursts decide where the answer begins.
 const MAX_BURSTS: usize = 16;
@@ -20,13 +20,14 @@ pub(crate) const MAX_TICKETS: u64 = 1300;
 /// An HTTP/2 server's SETTINGS, its acknowledgement of the client's SETTINGS and a WINDOW_UPDATE,
 /// each in a separate record, take at most this many bytes.
 pub(crate) const MAX_SETTINGS: u64 = 200;
-/// An encrypted alert takes at most this much.
+/// The largest size of an encrypted alert, in bytes.
 const MAX_ALERT: u64 = 5 + 2 + 24;
-/// HTTP/2 frames that answer nothing (WINDOW_UPDATE, PING, SETTINGS) take at most this much.
+/// The largest size, in bytes, of HTTP/2 frames that answer nothing (WINDOW_UPDATE, PING,
+/// SETTINGS).
 pub(crate) const MAX_CONTROL: u64 = 80;
 /// The share of a round trip: data that arrives sooner answers an earlier request.
 const SOONEST: f64 = 0.75;
-/// Shorter round trips show nothing about order.
+/// The shortest round trip from which an order can be concluded.
 const MIN_RTT: Duration = Duration::from_millis(2);
 
 /// The parts of an exchange, in the tap's time.
@@ -57,7 +58,7 @@ struct ArrivalBurst {
 pub(crate) struct Expected {
     /// The path's round trip.
     pub(crate) rtt: Option<Duration>,
-    /// In bytes: what the server may send unprompted before its first answer.
+    /// How many bytes the server may send unprompted before its first answer.
     pub(crate) unasked: u64,
     /// The server may send frames of HTTP/2 by itself.
     pub(crate) frames: bool,
@@ -70,7 +71,7 @@ pub(crate) struct AnswerTimes {
     pub(crate) sent: Moment,
     pub(crate) first: Moment,
     pub(crate) last: Moment,
-    /// Bytes before it that were taken for something else.
+    /// The number of bytes before the answer that were taken for something else.
     pub(crate) before: u64,
     pub(crate) bytes: u64,
 }
@@ -208,8 +209,8 @@ impl ExchangeParts {
     }
 }
 
-/// Whether the server sent this unrequested: it came too soon, or is as small as such data, and
-/// more followed after a pause.
+/// Whether the server sent this unrequested. It then came too soon for an answer, or it is as small
+/// as such data and more followed after a pause.
 fn is_unasked(burst: &ArrivalBurst, sent: Moment, before: u64, expected: Expected) -> bool {
     let rtt = expected.rtt.filter(|rtt| *rtt >= MIN_RTT);
     if rtt.is_some_and(|rtt| burst.first.since(sent) < rtt.mul_f64(SOONEST)) {

@@ -55,7 +55,7 @@ pub struct Sample {
     /// began.
     pub retransmits: u32,
     pub out_of_order: u32,
-    /// Since the previous sample; in the first, over the whole connection.
+    /// The bytes sent since the previous sample; in the first sample, over the whole connection.
     pub bytes_sent: u64,
     pub bytes_received: u64,
     /// Data that arrived and was not read, in bytes, and data that was written and not
@@ -142,8 +142,8 @@ impl Watch {
     }
 }
 
-/// The inodes of the sockets that a process has open. `None` if there is no such process, or it has
-/// ended and its parent has not noticed that.
+/// The inodes of the sockets that a process has open. `None` if there is no such process, or if it
+/// has ended and its parent has not noticed that.
 fn sockets_of(process: i32) -> io::Result<Option<HashSet<u32>>> {
     if has_ended(process) {
         return Ok(None);
@@ -181,7 +181,7 @@ fn has_ended(process: i32) -> bool {
     matches!(state, Some(b'Z' | b'X'))
 }
 
-/// Whether its sockets are not among those that are seen here.
+/// Whether the process is in another network namespace, so that its sockets are not visible here.
 fn is_elsewhere(process: i32) -> bool {
     let namespace = |of: &str| fs::read_link(format!("/proc/{of}/ns/net"));
     match (namespace("self"), namespace(&process.to_string())) {

@@ -91,9 +91,9 @@ impl TracedRequest {
 /// Data in either direction, in the order of the client's times.
 #[derive(Debug, Clone, Copy)]
 struct DataBurst {
-    /// When its first byte left or arrived.
+    /// When the first byte left or arrived.
     began: u64,
-    /// When its last byte left; or, for an answer, when all of it could be read.
+    /// When the last byte of a request left, or when all of an answer could be read.
     at: u64,
     is_request: bool,
     bytes: u64,

@@ -14,7 +14,7 @@ use crate::vantage::{Vantage, VantagePoint};
 pub(crate) struct Others<'a> {
     /// The place that this one was seen from, if a part of it was reported.
     pub(crate) vantage: Option<Vantage>,
-    /// Addresses that were tried before it.
+    /// Addresses that were tried before this connection.
     pub(crate) tried: &'a [Tried],
     /// The client opened no other connection.
     pub(crate) is_only: bool,

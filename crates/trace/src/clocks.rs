@@ -23,7 +23,7 @@ const MIN_PART: u64 = 20_000_000;
 /// The shortest time, in nanoseconds, within which clocks drift measurably.
 const MIN_DRIFT_SPAN: u64 = 10_000_000_000;
 
-/// What distinguishes a packet from all others.
+/// The values that distinguish a packet from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Mark {
     from_client: bool,
@@ -58,7 +58,7 @@ impl Mark {
 /// The times of packets in two captures.
 #[derive(Debug, Default)]
 pub struct Clocks {
-    /// The time of each packet in either capture; `Twice` if one has it more than once.
+    /// The time of each packet in either capture.
     seen: HashMap<Mark, [Time; 2]>,
     /// When each capture began and ended.
     spans: [Option<(u64, u64)>; 2],
@@ -69,7 +69,8 @@ enum Time {
     #[default]
     Never,
     At(u64),
-    /// Which of them it is cannot be decided.
+    /// The capture has the packet more than once, and nothing shows which one the other capture
+    /// has.
     Twice,
 }
 
@@ -86,7 +87,7 @@ pub struct ClockRelation {
     /// The shortest round trip between the places of the captures; the offset is accurate to half
     /// of it, and exact if the path is equally long in both directions.
     pub between: u64,
-    /// The number of packets that both have.
+    /// The number of packets that both captures have.
     pub packets: usize,
     /// When the nearer and the farther capture began and ended, in the clock of the nearer one.
     pub spans: [(u64, u64); 2],
@@ -129,7 +130,7 @@ impl Clocks {
         }
     }
 
-    /// `None` if they have too few packets in common, in either direction.
+    /// How the captures relate; `None` if they have too few packets in common, in either direction.
     pub fn relation(&self) -> Option<ClockRelation> {
         // For each direction, starting with the client's: the time in the second capture, and how
         // far that is ahead of the time in the first.

@@ -66,7 +66,7 @@ pub struct Undecidable {
 }
 
 impl Undecidable {
-    /// What is needed to decrypt a connection that could not be decrypted for this reason.
+    /// What somebody needs to decrypt a connection that could not be decrypted for this reason.
     pub(crate) fn keys(sealed: Option<SealedReason>) -> &'static str {
         match sealed {
             None => "the session's keys (--keys, from SSLKEYLOGFILE)",
@@ -87,27 +87,28 @@ pub struct LadderStep {
     pub at: u64,
     pub from_client: bool,
     pub text: String,
-    /// Its offset in the stream of its side.
+    /// The packet's offset in the stream of its side.
     pub(crate) place: Option<u64>,
-    /// The bytes that it carries.
+    /// The number of bytes of data in the packet.
     pub bytes: u64,
-    /// It is only data or an acknowledgement.
+    /// Whether the packet is only data or an acknowledgement.
     pub is_plain: bool,
-    /// It was sent before.
+    /// Whether the packet was sent before.
     pub again: bool,
-    /// What happened to it at the other capture, if there are two.
+    /// What happened to the packet at the other capture, if there are two.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// When another capture has a packet, in the same clock, and as which frame.
+/// When another capture has the packet (on the clock of this capture), and as which frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elsewhere {
     At { at: u64, frame: u64 },
     Never,
 }
 
-/// What two captures show about one connection: how many packets with data, or that begin or end
-/// it, left each side, and the frames of those that never reached the other capture.
+/// What two captures show about one connection: for each side, how many packets left that carry
+/// data or begin or end the connection, and the frames of those that never reached the other
+/// capture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Located {
     /// The round trip between both captures.

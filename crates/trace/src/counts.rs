@@ -7,7 +7,7 @@ pub struct CaptureCounts {
     /// Frames in which no IP packet was found, and packets that are neither TCP nor UDP.
     pub not_ip: u64,
     pub other: u64,
-    /// Fragments of packets that did not become whole.
+    /// Fragments whose packets never became complete.
     pub fragments: u64,
     /// Packets that the capture kept only in part.
     pub cut: u64,

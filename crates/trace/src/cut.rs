@@ -21,7 +21,7 @@ const DNS: u16 = 53;
 /// The shortest wait that gets a comment, in milliseconds and as a share of the exchange.
 const MIN_GAP: f64 = 1.0;
 const SHARE: f64 = 0.05;
-/// How long before their exchange packets may be seen, in nanoseconds.
+/// Packets may be seen at most this many nanoseconds before their exchange.
 const BEFORE: u64 = 1_000_000;
 
 /// The frames of some connections.
@@ -29,7 +29,7 @@ const BEFORE: u64 = 1_000_000;
 pub struct Cut {
     /// The ranges of frames of each connection, by its two ends in order.
     connections: HashMap<(SocketAddr, SocketAddr), Vec<(u64, u64)>>,
-    /// What preceded the connections: lookups, and addresses that were tried before.
+    /// What preceded the connections: lookups, and attempts at other addresses.
     openings: Vec<ConnectWindow>,
     comments: HashMap<u64, Vec<String>>,
     /// The TLS sessions, as a key log names them.
@@ -69,7 +69,8 @@ impl Cut {
         cut
     }
 
-    /// Whether a frame belongs to them, and the comments on it. `frame` counts from 1.
+    /// The comments on a frame; `None` if it belongs to none of the connections. `frame` counts
+    /// from 1.
     pub fn take(&mut self, frame: u64, captured: &Captured<'_>) -> Option<Vec<String>> {
         let at = captured.time?;
         let inner = ip_packet(captured.link, &captured.data)?;

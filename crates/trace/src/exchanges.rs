@@ -20,8 +20,8 @@ use crate::view::ClientView;
 
 /// The delay, in nanoseconds, after which a connection was not opened for its first request.
 const IN_ADVANCE: u64 = 1_000_000_000;
-/// The number of events that all exchanges of a connection may have: those that were under way at
-/// the same time have the same events.
+/// The number of events that all exchanges of a connection may have: exchanges that were under way
+/// at the same time share events, and each has a copy.
 pub(crate) const MAX_EVENTS: usize = 2_000_000;
 /// Causes that assume that all data up to the next request is one answer. In a protocol that is not
 /// parsed, a server may also send unasked.
@@ -30,11 +30,11 @@ const OF_ONE_ANSWER: [&str; 2] = ["body-stalls", "late-body"];
 /// Facts from outside the connection.
 #[derive(Default)]
 pub(crate) struct Context<'a> {
-    /// The lookup that led to it.
+    /// The lookup that led to the connection.
     pub(crate) lookup: Option<&'a NameLookup>,
     /// The client's name for the server, if names were looked up.
     pub(crate) name: Option<&'a str>,
-    /// Addresses that were tried before it.
+    /// Addresses that were tried before the connection's.
     pub(crate) tried: &'a [Tried],
     /// The client opened no other connection.
     pub(crate) is_only: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Context<'a> {
 #[derive(Debug)]
 pub(crate) struct ConnectionOutcome {
     pub(crate) exchanges: Vec<Exchange>,
-    /// Requests that are not among them.
+    /// The number of requests that are not among the exchanges.
     pub(crate) left_out: u64,
     /// The requests were seen only as bursts of bytes.
     pub(crate) is_inferred: bool,
@@ -53,7 +53,7 @@ pub(crate) struct ConnectionOutcome {
     pub(crate) is_opened_early: bool,
     /// The server paused, in a protocol that is not read.
     pub(crate) has_unread_pauses: bool,
-    /// Set if the server closed it.
+    /// Why the connection ended, if the server closed it.
     pub(crate) end: Option<ConnectionEnd>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Flow {
     /// interfaces that see it.
     pub(crate) number: u64,
     pub(crate) last: u64,
-    /// The place that it was seen from, if a part of it was reported.
+    /// The place from which the connection was seen, if a part of it was reported.
     pub(crate) vantage: Option<Vantage>,
     /// The memory that the flow holds, in bytes.
     pub(crate) weight: usize,
@@ -39,7 +39,7 @@ impl Flow {
         }
     }
 
-    /// Distinguishes it from others between the same ports.
+    /// A value that distinguishes the connection from others between the same ports.
     pub(crate) fn mark(&self) -> Option<u32> {
         match &self.carried {
             Carried::Tcp(flow) => flow.first[0],
@@ -55,7 +55,8 @@ impl Flow {
         }
     }
 
-    /// Whether it was opened to repeat the request that crossed the end of another connection.
+    /// Whether this connection was opened to repeat the request that crossed the end of another
+    /// connection.
     pub(crate) fn repeats(
         &self,
         at: FlowKey,
@@ -72,7 +73,7 @@ impl Flow {
         is_new && ends && end.is_repeated_at(began)
     }
 
-    /// Records that it was seen again. Returns by how much it grew, in bytes.
+    /// Records that the connection was seen again. Returns by how many bytes its memory grew.
     pub(crate) fn note(&mut self, at: u64) -> usize {
         self.last = at;
         let before = self.weight;

@@ -42,7 +42,7 @@ struct Pieces {
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     waiting: VecDeque<Pieces>,
-    /// In bytes.
+    /// The memory of all fragments, in bytes.
     held: usize,
 }
 
@@ -107,7 +107,7 @@ impl Fragments {
 }
 
 impl Pieces {
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the fragments take.
     fn held(&self) -> usize {
         self.header.len() + self.bytes + self.by_offset.len() * PER_PIECE
     }

@@ -29,17 +29,18 @@ const CHUNKS: ChunkedLimits = ChunkedLimits {
 pub(crate) struct Http1Message {
     pub(crate) start: u64,
     pub(crate) head_end: u64,
-    /// `None` while it continues.
+    /// Where the message ends; `None` while it continues.
     pub(crate) end: Option<u64>,
-    /// Only a request has these two.
+    /// The method and the target; only a request has them.
     pub(crate) method: String,
     pub(crate) target: String,
-    /// Only a response has these two.
+    /// The status and the reason; only a response has them.
     pub(crate) status: u16,
     pub(crate) reason: String,
     /// "1.0", "1.1" or "2".
     pub(crate) version: &'static str,
-    /// In bytes, as sent; if it was encrypted, without the overhead of encryption.
+    /// The length of the head in bytes, as sent; if it was encrypted, without the overhead of
+    /// encryption.
     pub(crate) head_bytes: u64,
     pub(crate) fields: Vec<(String, Vec<u8>)>,
 }
@@ -95,7 +96,7 @@ enum MessageState {
     Tunnel,
 }
 
-/// One direction.
+/// The messages of one direction.
 #[derive(Debug, Default)]
 struct MessageParser {
     at: u64,
@@ -103,15 +104,15 @@ struct MessageParser {
     head: Vec<u8>,
     state: MessageState,
     messages: Vec<Http1Message>,
-    /// How many of these are final responses, and roughly the bytes that all hold, beside the head
-    /// that is being read.
+    /// The number of messages that are final responses, and roughly the bytes that all messages
+    /// hold, without the head that is being read.
     over: usize,
     held: usize,
-    /// It was lost at least once, so that heads are missing.
+    /// Whether the position in the stream was lost at least once, so that heads are missing.
     has_holes: bool,
 }
 
-/// Both directions.
+/// The messages of both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Http1 {
     halves: [MessageParser; 2],
@@ -149,7 +150,7 @@ impl Http1 {
         &responses.messages
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that the messages hold.
     pub(crate) fn held(&self) -> usize {
         let halves = self.halves.iter();
         halves.map(|half| half.held + half.head.capacity()).sum()
@@ -313,8 +314,8 @@ impl MessageParser {
         }
     }
 
-    /// Reads more of a head; returns how many of the bytes belong to it, or `None` if all do and it
-    /// continues.
+    /// Reads more of a head. Returns how many of the bytes belong to it; `None` if all of them do,
+    /// and the head is not complete.
     fn read_head(
         &mut self,
         bytes: &[u8],

@@ -129,7 +129,7 @@ impl ClearHttp2 {
         self.requests.clear();
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that this holds.
     pub(crate) fn held(&self) -> usize {
         self.requests.held() + self.reader.held()
     }

@@ -94,8 +94,8 @@ pub(crate) fn join(
     near
 }
 
-/// Acknowledgements resemble each other; packets with data, and packets that begin or end a
-/// connection, do not.
+/// Whether a packet can be found in the other capture. Acknowledgements resemble each other;
+/// packets with data, and packets that begin or end a connection, do not.
 fn is_locatable(step: &LadderStep) -> bool {
     step.place.is_some() && (step.bytes > 0 || !step.is_plain)
 }
@@ -165,7 +165,7 @@ impl<'a> JoinedDirection<'a> {
     }
 }
 
-/// Whether it carries the first byte of another one. Hosts split and join segments.
+/// Whether a packet carries the first byte of another one's data. Hosts split and join segments.
 fn covers(step: &LadderStep, other: &LadderStep) -> bool {
     let (Some(start), Some(place)) = (step.place, other.place) else {
         return false;

@@ -1,5 +1,5 @@
-//! The packets of a connection as rungs: packets of one side that come together form one, and each
-//! gap before a rung is divided among the parties that it waited for.
+//! The packets of a connection as rungs of a ladder: packets of one side that come together form
+//! one rung. The gap before a rung is divided among the parties that caused it.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const TOGETHER: f64 = 1.0;
 pub(crate) struct Rung<'a> {
     /// The steps; at least one.
     pub(crate) steps: &'a [LadderStep],
-    /// Since the connection began, and since the previous rung; in milliseconds.
+    /// The times since the connection began, and since the previous rung, in milliseconds.
     pub(crate) at: f64,
     pub(crate) gap: f64,
     pub(crate) waited: Waited,
@@ -27,12 +27,12 @@ impl Rung<'_> {
         self.steps.first().is_some_and(|step| step.from_client)
     }
 
-    /// Whether something in it was sent before.
+    /// Whether a packet of the rung was sent before.
     pub(crate) fn again(&self) -> bool {
         self.steps.iter().any(|step| step.again)
     }
 
-    /// Whether something in it did not reach the other capture.
+    /// Whether a packet of the rung did not reach the other capture.
     pub(crate) fn lost(&self) -> bool {
         let mut steps = self.steps.iter();
         steps.any(|step| step.elsewhere == Some(Elsewhere::Never))
@@ -182,7 +182,8 @@ mod tests {
         }
     }
 
-    /// Network, server, client and loss, before each rung but the first.
+    /// For each rung but the first, the parts of network, server, client and loss in the gap before
+    /// it.
     fn gaps(conversation: &Conversation) -> Vec<[i64; 4]> {
         let rungs = rungs(conversation, false);
         let waits = rungs.iter().skip(1).map(|rung| rung.waited);

@@ -60,7 +60,7 @@ pub struct Log {
     connects: HashMap<String, u64>,
 }
 
-/// The log's own account of what happened on a connection.
+/// What the log itself says about the transport of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TransportTotals {
     pub sent: u64,

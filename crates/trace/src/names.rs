@@ -34,7 +34,7 @@ pub(crate) struct NameLookup {
     pub(crate) rcode: Option<Rcode>,
     pub(crate) repeats: u32,
     pub(crate) truncated: bool,
-    /// When an answer came that was too long for UDP.
+    /// When a truncated answer arrived, because the whole one is too long for UDP.
     cut_at: Option<u64>,
     /// The types that were asked for and not answered yet.
     open: Vec<Kind>,
@@ -209,7 +209,7 @@ impl NameLookups {
 }
 
 /// A host may ask for names from an address of one family and connect from one of the other:
-/// nothing shows whether two such addresses belong to the same host.
+/// nothing shows whether an IPv4 and an IPv6 address belong to the same host.
 pub(crate) fn is_same_host(a: IpAddr, b: IpAddr) -> bool {
     a == b || a.is_ipv4() != b.is_ipv4()
 }

@@ -69,7 +69,7 @@ impl fmt::Debug for OpenedTls {
 }
 
 impl OpenedTls {
-    /// TLS begins at these places in the two streams.
+    /// Begins with TLS at these positions in the two streams.
     pub(crate) fn starting_at(start: [u64; 2]) -> Self {
         Self {
             reader: TlsReader::new(),
@@ -130,7 +130,7 @@ impl OpenedTls {
         self.inside.sealed
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that this holds.
     pub(crate) fn held(&self) -> usize {
         let inside = &self.inside;
         let http = match &inside.http {
@@ -294,7 +294,7 @@ fn party(side: Side) -> Party {
     }
 }
 
-/// The first handshake message, and what follows it. RFC 8446 §4.
+/// Splits off the first handshake message. RFC 8446 §4.
 fn message(bytes: &[u8]) -> Option<(HandshakeKind, &[u8], &[u8])> {
     let [kind, a, b, c] = *bytes.first_chunk::<4>()?;
     let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);

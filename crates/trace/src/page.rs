@@ -18,7 +18,7 @@ const MAX_RUNGS: usize = 24;
 /// The largest number of rows in a table of the ranking, and rungs in a ladder.
 const ROWS: usize = 12;
 const RUNGS: usize = 160;
-/// Where the lines of the client and of the server are, in percent, and the height of a rung, in
+/// The positions of the client's and the server's line in percent, and the height of a rung in
 /// pixels.
 const CLIENT: f64 = 24.0;
 const SERVER: f64 = 96.0;
@@ -28,7 +28,7 @@ const TRIP: f64 = 18.0;
 const MAX_WAIT: f64 = 90.0;
 const SLOPE: f64 = 8.0;
 
-/// `all` are the conversations that are known in detail, of `ranking.exchanges`.
+/// Makes the page. `all` are the conversations that are known in detail, of `ranking.exchanges`.
 pub fn page(
     file: &str,
     counts: &CaptureCounts,
@@ -96,7 +96,7 @@ fn summary(file: &str, counts: &CaptureCounts, ranking: &Ranking) -> Markup {
     }
 }
 
-/// On a narrow screen, only the first columns are seen without scrolling.
+/// The table of causes. A narrow screen shows only the first columns without scrolling.
 fn causes(ranking: &Ranking) -> Markup {
     let causes = ranking.causes();
     html! {

@@ -45,7 +45,7 @@ pub(crate) struct Datagram {
     from: Side,
     bytes: u64,
     kinds: Kinds,
-    /// It repeats a part of a hello that was sent before.
+    /// Whether the datagram repeats a part of a hello that was sent before.
     again: bool,
     hop_limit: u8,
     way: Option<LinkDirection>,
@@ -160,7 +160,7 @@ impl QuicFlow {
     }
 
     /// Whether a datagram begins another connection between the same ports: a client's Initial to
-    /// an id that this server did not choose, and from which its keys are derived.
+    /// an id that this server did not choose, and whose keys are derived from that id.
     pub(crate) fn is_another(&self, from: SocketAddr, datagram: &[u8]) -> bool {
         let Some(Ok(Packet::Long(first))) = Packets::new(datagram).next() else {
             return false;
@@ -181,8 +181,8 @@ impl QuicFlow {
         keys.is_ok_and(|keys| keys.open(Sender::Client, &first, None).is_ok())
     }
 
-    /// How long it may be silent before its client considers it closed, in nanoseconds. RFC 9000
-    /// §10.1.
+    /// How long the connection may be silent before its client considers it closed, in nanoseconds.
+    /// RFC 9000 §10.1.
     pub(crate) fn max_idle(&self) -> Option<u64> {
         let told = self.client_hello()?.quic_parameters?;
         let told = Parameters::read(&told, Sender::Client).ok()?;
@@ -190,7 +190,8 @@ impl QuicFlow {
         Some(milliseconds.saturating_mul(1_000_000))
     }
 
-    /// Opens a datagram with these secrets: must be called for each, after it was pushed.
+    /// Opens a datagram with these secrets. The caller pushes each datagram first, and then calls
+    /// this.
     pub(crate) fn open_with(&mut self, keys: &KeyLog, at: u64, from: SocketAddr, datagram: &[u8]) {
         let from = self.side_of(from);
         let opened = self.opened.get_or_insert_default();
@@ -315,12 +316,12 @@ impl QuicFlow {
         found
     }
 
-    /// The requests that its secrets opened.
+    /// The requests in what the secrets opened.
     pub(crate) fn requests(&self) -> Option<&[OpenedRequest]> {
         self.opened.as_ref()?.requests()
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that this holds.
     pub(crate) fn held(&self) -> usize {
         let crypto = self.crypto.iter().map(CryptoStream::held);
         let opened = self.opened.as_ref().map_or(0, |opened| opened.held());

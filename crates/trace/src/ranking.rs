@@ -34,11 +34,11 @@ pub struct Ranking {
 pub struct CauseTotal {
     pub id: &'static str,
     pub exchanges: u64,
-    /// In milliseconds.
+    /// The cost in milliseconds.
     pub ms: f64,
     pub most: f64,
     pub round_trips: u64,
-    /// The connections in which it cost most: cost in milliseconds, number, first frame.
+    /// The connections in which the cause cost most: cost in milliseconds, number, first frame.
     pub examples: Vec<(f64, u64, u64)>,
 }
 
@@ -47,7 +47,7 @@ pub struct CauseTotal {
 pub struct ServerTotal {
     pub name: String,
     pub exchanges: usize,
-    /// In milliseconds.
+    /// The median in milliseconds.
     pub median: f64,
     pub p99: f64,
 }

@@ -18,7 +18,7 @@ const MAX_RECORDS: usize = 1 << 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecordPlace {
     pub(crate) kind: ContentKind,
-    /// In bytes, with the header.
+    /// Where the record begins, including its header.
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
@@ -43,9 +43,10 @@ pub(crate) struct RecordFollower {
     /// The beginning of the stream, up to the first gap.
     clear: Vec<u8>,
     has_gap: bool,
-    /// The rest is not TLS, or its records can no longer be found until a segment begins with one.
+    /// What follows is not TLS, or its records can no longer be found until a segment begins with
+    /// one.
     lost: bool,
-    /// For a part of the stream, records could not be found.
+    /// Whether the records of a part of the stream could not be found.
     was_lost: bool,
 }
 

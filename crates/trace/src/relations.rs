@@ -36,11 +36,11 @@ impl ConnectionEnd {
     }
 }
 
-/// Why a connection had to be opened although there had been another.
+/// Why a new connection had to be opened although another one had existed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reopened {
     pub(crate) why: NotKept,
-    /// When the request first left on the other connection.
+    /// When the request first left, on the connection that was lost.
     pub(crate) asked: Option<u64>,
 }
 
@@ -90,8 +90,8 @@ impl ConnectionEnds {
         self.0.insert((client, server), end);
     }
 
-    /// Why a connection that began at `at` had to be opened, if an earlier one shows that. Each end
-    /// explains one connection.
+    /// Why a connection that began at `at` had to be opened, if an earlier one shows that. Each
+    /// ended connection explains one new connection.
     pub(crate) fn take(&mut self, client: IpAddr, server: SocketAddr, at: u64) -> Option<Reopened> {
         let end = self.0.get(&(client, server))?;
         if end.at > at || at - end.at > REMEMBERED {

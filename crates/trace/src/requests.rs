@@ -13,14 +13,15 @@ const MAX_REQUESTS: usize = 100_000;
 pub(crate) struct Requests {
     all: Vec<OpenedRequest>,
     by_stream: HashMap<u64, usize>,
-    /// How many of them are over.
+    /// The number of requests that are over.
     over: usize,
-    /// The bytes of their texts, which compression may have made far larger than what was sent.
+    /// The bytes of the requests' texts, which compression may have made far larger than what was
+    /// sent.
     texts: usize,
 }
 
-/// A request and its answer. Places are those of the sender: in its stream, or in QUIC the time of
-/// the datagram.
+/// A request and its answer. Positions are offsets in the sender's stream; for QUIC, the times of
+/// the datagrams.
 pub(crate) struct OpenedRequest {
     pub(crate) facts: RequestFacts,
     pub(crate) head: Range<u64>,
@@ -38,7 +39,7 @@ pub(crate) struct OpenedRequest {
     pub(crate) is_whole: bool,
     /// The side that ended the stream before the answer was complete, and where.
     pub(crate) reset: Option<(Party, u64)>,
-    /// After the answer's head, the connection carries another protocol.
+    /// Whether the connection carries another protocol after the answer's head.
     pub(crate) is_switched: bool,
 }
 
@@ -47,7 +48,7 @@ impl Requests {
         &self.all
     }
 
-    /// Whether none is under way.
+    /// Whether no request is under way.
     pub(crate) fn are_over(&self) -> bool {
         self.over == self.all.len()
     }
@@ -56,7 +57,7 @@ impl Requests {
         *self = Self::default();
     }
 
-    /// Roughly the bytes that they hold.
+    /// Roughly the number of bytes that the requests hold.
     pub(crate) fn held(&self) -> usize {
         self.all.len() * (size_of::<OpenedRequest>() + size_of::<(u64, usize)>()) + self.texts
     }

@@ -3,8 +3,8 @@
 use roundtrip_wire::link::LinkDirection;
 use roundtrip_wire::packet::{Ecn, Flags, IpVersion, OptionValue, Packet, Tcp};
 
-/// Copies of one packet are captured within this many nanoseconds. The second value is for packets
-/// without identification, which only look the same.
+/// Two copies of one packet are captured within this many nanoseconds. The second value is for
+/// packets without identification: they may be different packets that look the same.
 const SAME_PACKET: u64 = 5_000_000;
 const SAME_UNNUMBERED: u64 = 500_000;
 
@@ -37,7 +37,7 @@ impl Side {
 pub(crate) struct SeenSegment {
     /// The number of the frame in its file, from 1.
     pub(crate) frame: u64,
-    /// In nanoseconds since 1970.
+    /// When the segment was captured, in nanoseconds since 1970.
     pub(crate) at: u64,
     pub(crate) from: Side,
     pub(crate) sequence: u32,
@@ -47,7 +47,7 @@ pub(crate) struct SeenSegment {
     pub(crate) length: u32,
     /// The window as in the header, not scaled.
     pub(crate) window: u16,
-    /// It acknowledges data that was received twice. RFC 2883 §4.
+    /// The segment acknowledges data that was received twice. RFC 2883 §4.
     pub(crate) is_duplicate_sack: bool,
     /// The sender's timestamp, and the peer's timestamp that it echoes. RFC 7323 §3.
     pub(crate) stamps: Option<(u32, u32)>,
@@ -67,7 +67,7 @@ pub(crate) struct SynOptions {
     pub(crate) window_scale: Option<u8>,
     pub(crate) has_stamps: bool,
     pub(crate) asks_for_ecn: bool,
-    /// Fast open: the option is there, and how long the cookie is.
+    /// Whether the fast open option is there, and how long its cookie is.
     pub(crate) fast_open: Option<usize>,
 }
 
@@ -119,9 +119,9 @@ impl SeenSegment {
         }
     }
 
-    /// Whether it is the same packet as an earlier one, which was captured at another place of the
-    /// same host or network. A packet that the sender sends again has another identification, or is
-    /// later.
+    /// Whether this is the same packet as an earlier one, captured at another place of the same
+    /// host or network. If the sender had sent it again, it would have another identification, or
+    /// be later.
     pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
         let apart = self.at.saturating_sub(other.at);
         let known = self.id != 0 || self.way != other.way || self.hop_limit != other.hop_limit;

@@ -17,7 +17,7 @@ pub(crate) struct Siblings {
 }
 
 impl Siblings {
-    /// Takes a conversation; `waits` if another interface still sees the same connection.
+    /// Takes a conversation. `waits` says that another interface still sees the same connection.
     ///
     /// `far` relates a second capture to the first, if there is one.
     pub(crate) fn take(

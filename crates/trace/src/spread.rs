@@ -12,7 +12,7 @@ const RATIO: f64 = 1.005;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spread {
     exact: Vec<f64>,
-    /// The count for each step.
+    /// The number of values in each step.
     steps: BTreeMap<i32, usize>,
     in_steps: usize,
 }

@@ -11,7 +11,7 @@ use crate::segment::{SeenSegment, Side, is_keep_alive};
 use crate::tcp::TcpFlow;
 use crate::vantage::Vantage;
 
-/// The packets of one connection that a ladder can show.
+/// The largest number of packets that a ladder shows of one connection.
 pub(crate) const MAX_STEPS: usize = 4000;
 /// The number of holes of one side that are remembered.
 const MAX_HOLES: usize = 64;
@@ -58,9 +58,9 @@ struct Copies {
     acknowledged: [u64; 2],
     syns: [bool; 2],
     fins: [bool; 2],
-    /// What was not seen before data that follows it: where, and since when.
+    /// For each side, what was missing when later data was seen: where, and since when.
     holes: [VecDeque<(Range<u64>, u64)>; 2],
-    /// In nanoseconds: the soonest that a copy can come.
+    /// In nanoseconds: the soonest time at which a copy can follow.
     soonest: [u64; 2],
 }
 

@@ -21,7 +21,7 @@ pub(crate) enum Piece<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     next: u64,
-    /// After a gap: by offset, the kept bytes and the whole length.
+    /// What arrived after a gap, by offset: the kept bytes, and the whole length.
     held: BTreeMap<u64, (Vec<u8>, u64)>,
     held_bytes: usize,
 }
@@ -70,12 +70,13 @@ impl Reassembly {
         }
     }
 
-    /// Roughly the memory of what waits after a gap, in bytes.
+    /// Roughly the memory of the data after a gap, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.held_bytes
     }
 
-    /// The receiver has everything up to here: the capture will never get what it still lacks.
+    /// Notes that the receiver has everything up to here: what is still missing will never be
+    /// captured.
     pub(crate) fn acknowledged(&mut self, end: u64, take: &mut dyn FnMut(Piece<'_>)) {
         if end > self.next && !self.held.is_empty() {
             self.give_up(take);
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(unknown, 100_000);
     }
 
-    /// Headers alone were captured, in one direction.
+    /// Only headers were captured, and only in one direction.
     #[test]
     fn what_was_cut_off_after_a_gap_does_not_grow_memory_either() {
         let mut stream = Reassembly::default();

@@ -28,13 +28,13 @@ const MAX_TOGETHER: usize = 1000;
 const FRONT: usize = 64;
 /// The largest number of a server's bytes that are held until the client's first bytes arrive.
 const MAX_FRONT: usize = 4096;
-/// The approximate memory, in bytes, of TLS in one direction.
+/// Roughly the number of bytes that TLS in one direction takes.
 const CLEAR: usize = 64 << 10;
 
 /// The content of a connection.
 #[derive(Debug, Default)]
 pub(crate) enum Content {
-    /// No data has been seen yet.
+    /// No data was seen yet, so the protocol is unknown.
     #[default]
     Unknown,
     Tls([RecordFollower; 2]),
@@ -46,7 +46,7 @@ pub(crate) enum Content {
 /// The part of a connection that was reported before its end.
 #[derive(Debug)]
 pub(crate) struct Reported {
-    /// Where in the two streams it ended; and when its last exchange did.
+    /// Where in the two streams that part ends, and when its last exchange ended.
     pub(crate) until: [u64; 2],
     pub(crate) ended: Option<u64>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct TcpFlow {
     pub(crate) server: SocketAddr,
     pub(crate) interface: u32,
     pub(crate) sights: Vec<SeenSegment>,
-    /// Segments that were kept as part of others.
+    /// The number of segments that were kept as part of others.
     pub(crate) merged: u64,
     pub(crate) syn: Option<SynOptions>,
     pub(crate) syn_ack: Option<SynOptions>,
@@ -72,14 +72,15 @@ pub(crate) struct TcpFlow {
     /// The content of TLS, if its secrets may be known.
     pub(crate) opened: Option<Box<OpenedTls>>,
     has_keys: bool,
-    /// The exchange with a proxy before the rest: request and answer.
+    /// The request to a proxy, and its answer, which precede everything else.
     pub(crate) tunnel: Option<(Http1Message, Http1Message)>,
     front: [Vec<u8>; 2],
     fins: [bool; 2],
     reset: bool,
-    /// What was reported of it already.
+    /// The part of the connection that was reported already.
     pub(crate) reported: Option<Reported>,
-    /// The connection was an attempt of a client that then got an answer from another address.
+    /// Whether the connection was an attempt of a client that then got an answer from another
+    /// address.
     pub(crate) belongs_to_another: bool,
 }
 
@@ -110,7 +111,7 @@ impl TcpFlow {
         }
     }
 
-    /// Which end is the client, when only one segment is known.
+    /// Whether the client sent this segment, if it is the only one that is known.
     pub(crate) fn client_sent(tcp: &Tcp<'_>) -> bool {
         if tcp.flags().contains(Flags::SYN) {
             return !tcp.flags().contains(Flags::ACK);
@@ -360,12 +361,12 @@ impl TcpFlow {
             && self.sights.iter().all(|sight| sight.from == first.from)
     }
 
-    /// When its first segment was seen.
+    /// When the first segment was seen.
     pub(crate) fn began(&self) -> u64 {
         self.sights.first().map_or(0, |sight| sight.at)
     }
 
-    /// A SYN was seen and not yet answered.
+    /// Whether a SYN was seen and not yet answered.
     pub(crate) fn is_opening(&self) -> bool {
         self.syn.is_some() && self.syn_ack.is_none()
     }
@@ -388,7 +389,7 @@ impl TcpFlow {
         self.reported.as_ref().map_or([0; 2], |before| before.until)
     }
 
-    /// Whether this segment begins a request after so many that those before it are worth a report.
+    /// Whether this segment begins a request, and enough requests precede it to be worth a report.
     pub(crate) fn is_worth_a_report(&self, packet: &Packet<'_>, tcp: &Tcp<'_>) -> bool {
         let is_clients =
             packet.source() == self.client.ip() && tcp.source_port() == self.client.port();
@@ -427,7 +428,7 @@ impl TcpFlow {
         }
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that this holds.
     pub(crate) fn held(&self) -> usize {
         let streams: usize = self.streams.iter().map(Reassembly::held).sum();
         let content = match &self.content {
@@ -445,7 +446,7 @@ impl TcpFlow {
         opened + front + self.sights.capacity() * size_of::<SeenSegment>() + streams + content
     }
 
-    /// A SYN that opens another connection between the same ports.
+    /// Whether this is a SYN that opens another connection between the same ports.
     pub(crate) fn is_another(&self, tcp: &Tcp<'_>) -> bool {
         let syn = tcp.flags().contains(Flags::SYN) && !tcp.flags().contains(Flags::ACK);
         let first = self.first[Side::Client.index()];

@@ -13,7 +13,7 @@ use crate::ladder::{Rung, rungs};
 use crate::ranking::{CauseTotal, Ranking};
 use crate::vantage::VantagePoint;
 
-/// In columns.
+/// The indentation in columns.
 const INDENT: usize = 2;
 /// The largest number of rows of the ranking.
 const MAX_ROWS: usize = 12;
@@ -315,7 +315,7 @@ pub fn ladder(conversation: &Conversation, each: bool, style: &Style) -> String 
     out
 }
 
-/// When the other capture saw it.
+/// When the other capture saw the rung.
 fn there(conversation: &Conversation, rung: &Rung<'_>) -> String {
     match rung.steps.first().and_then(|step| step.elsewhere) {
         Some(Elsewhere::At { at, .. }) => {

@@ -30,18 +30,19 @@ use crate::translated::TranslatedConnections;
 const DNS: u16 = 53;
 /// How long a connection may be silent before it counts as ended, in nanoseconds.
 const MAX_IDLE: u64 = 900_000_000_000;
-/// The number of interfaces that are searched for the same connection, and whose lookups are known
+/// The number of interfaces that are searched for the same connection, and whose lookups are kept
 /// apart.
 const MAX_INTERFACES: u32 = 256;
 /// The fewest frames between two searches for ended connections; one is added per connection.
 const LOOK_EVERY: u64 = 4096;
-/// With few connections, ended ones are also looked for after this many nanoseconds of the capture.
+/// Even with few connections, the trace looks for ended ones after this many nanoseconds of the
+/// capture.
 const LOOK_WITHIN: u64 = 1_000_000_000;
 
 /// The limits and the selection of a trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// In bytes.
+    /// The largest number of bytes that all connections may take.
     pub memory: usize,
     /// Use only frames of this interface.
     pub interface: Option<u32>,
@@ -79,12 +80,12 @@ pub struct Trace {
     frame: u64,
     done: Siblings,
     twins: TranslatedConnections,
-    /// In bytes.
+    /// The number of bytes that all connections take.
     held: usize,
     looked: u64,
     looked_at: u64,
     keys: Option<KeyLog>,
-    /// The secrets in the capture are among them.
+    /// Whether the secrets in the capture are among the known ones already.
     has_all_keys: bool,
 }
 
@@ -111,7 +112,7 @@ impl Trace {
         }
     }
 
-    /// A trace of a capture whose secrets were read before, and are among these.
+    /// Makes a trace of a capture whose secrets were read before, and are among these.
     pub fn with_keys(options: Options, keys: KeyLog) -> Self {
         let mut trace = Self::new(options);
         trace.keep_keys(keys);
@@ -414,8 +415,8 @@ impl Trace {
     }
 }
 
-/// The interface whose lookups and ends of connections are those of this one: all beyond a limit
-/// share them.
+/// The interface under which lookups and ended connections are stored for this one: all interfaces
+/// beyond a limit share one.
 fn shared(interface: u32) -> u32 {
     let first = if interface < FAR { 0 } else { FAR };
     first + (interface - first).min(MAX_INTERFACES)

@@ -15,14 +15,14 @@ const MAX_APART: u64 = 4_000_000_000;
 /// Connections that began with a SYN, and those that were found to be the same.
 #[derive(Debug, Default)]
 pub(crate) struct TranslatedConnections {
-    /// By capture and first sequence number: the connection, and when it began.
+    /// The connections, each with its beginning, by capture and first sequence number.
     began: HashMap<(bool, u32), (FlowKey, u64)>,
     pairs: HashMap<FlowKey, FlowKey>,
 }
 
 impl TranslatedConnections {
-    /// Takes a connection that began at `at`; returns it as the other capture has it, if that is
-    /// known already.
+    /// Takes a connection that began at `at`. Returns the key of the same connection in the other
+    /// capture, if that is known already.
     pub(crate) fn take(&mut self, key: FlowKey, first: u32, at: u64) -> Option<FlowKey> {
         let is_far = key.interface >= FAR;
         let other = self.began.get(&(!is_far, first)).copied();
@@ -39,7 +39,7 @@ impl TranslatedConnections {
         None
     }
 
-    /// The same connection in the other capture.
+    /// The key of the same connection in the other capture.
     pub(crate) fn of(&self, key: FlowKey) -> Option<FlowKey> {
         self.pairs.get(&key).copied()
     }

@@ -12,12 +12,12 @@ pub(crate) const SAME_STORY: u64 = 10_000_000_000;
 pub(crate) struct Tried {
     pub(crate) peer: SocketAddr,
     pub(crate) began: u64,
-    /// When it was refused.
+    /// When the attempt was refused.
     pub(crate) refused: Option<u64>,
 }
 
 impl Tried {
-    /// Whether it led to a connection that began at `at`.
+    /// Whether the attempt led to a connection that began at `at`.
     pub(crate) fn leads_to(&self, from: (IpAddr, IpAddr), server: SocketAddr, at: u64) -> bool {
         is_same_host(from.0, from.1)
             && self.peer.port() == server.port()

@@ -25,8 +25,7 @@ const ALIKE: u64 = 3;
 const CLEARLY: u64 = 5;
 /// If one round trip is shorter than this share of another, different hosts answered.
 const SAME: f64 = 0.8;
-/// If a host is slow, half of the path may be this long as a share of the other: one part in this
-/// many.
+/// If a host is slow, one half of the path may be shorter than the other by this factor.
 const SLOW_HOST: u64 = 20;
 /// The number of hops from which on an end is far: if no hop is before the other end, the capture
 /// was made in that other end's network.
@@ -63,7 +62,7 @@ impl VantagePoint {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vantage {
     pub place: VantagePoint,
-    /// The evidence for it.
+    /// The evidence for the place.
     pub evidence: Vec<String>,
     /// The shortest round trips from here to the client and to the server, if they could be
     /// measured.
@@ -301,12 +300,12 @@ fn halves(flow: &TcpFlow) -> ((Option<u64>, Option<u64>), [bool; 2]) {
 /// Data of one side that has not been acknowledged.
 #[derive(Default)]
 struct WaitingData {
-    /// In the order of their ends.
+    /// The waiting data, in the order of its ends.
     open: VecDeque<Waiting>,
     /// The number of segments so far.
     segments: u64,
-    /// Where the segments began that were sent again, in ascending order: of those that began at
-    /// the same place or before, only the last one counts.
+    /// Where the repeated segments began, in ascending order. Each replaces earlier ones that began
+    /// at the same place or later.
     again: Vec<(u64, SentCopy)>,
 }
 
@@ -337,7 +336,7 @@ impl WaitingData {
         }
     }
 
-    /// What was acknowledged up to `end`: the last segment.
+    /// Removes what was acknowledged up to `end`, and returns its last segment.
     fn acknowledged(&mut self, end: u64) -> Option<Waiting> {
         let mut newest = None;
         while let Some(first) = self.open.pop_front_if(|first| first.end <= end) {

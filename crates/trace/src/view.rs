@@ -34,12 +34,12 @@ const MIN_OVERTAKEN: u64 = 2_000_000;
 /// Something that the client could notice, at a time in nanoseconds since 1970.
 pub(crate) type Noticed = (u64, Event);
 
-/// An event, as the client saw it.
+/// A connection as its client saw it.
 #[derive(Debug, Default)]
 pub(crate) struct ClientView {
-    /// In the order of their times.
+    /// The events, in the order of their times.
     pub(crate) events: Vec<Noticed>,
-    /// Where in the streams of client and server it begins.
+    /// Where the view begins in the streams of client and server.
     from: [u64; 2],
     /// The ends of the client's data in the stream, and when they first left.
     pub(crate) sent: Vec<(u64, u64)>,
@@ -65,14 +65,14 @@ pub(crate) struct ClientView {
     pub(crate) syn_data_acked: u64,
     /// When, and by which side, the connection was reset; when it was closed in order.
     pub(crate) reset: Option<(u64, Side)>,
-    /// When each SYN that was refused left, and when its refusal came.
+    /// For each refused SYN, when it left, and when the refusal came.
     pub(crate) refusals: Vec<(u64, u64)>,
     pub(crate) fin: Option<u64>,
-    /// When the server closed it, unless the client had closed it before.
+    /// When the server closed the connection, unless the client had closed it before.
     pub(crate) closed_by_server: Option<u64>,
     client_closed: bool,
     is_acknowledged: bool,
-    /// The values that the client's kernel would have measured, and when.
+    /// The values that the client's kernel would have measured, with their times.
     rates: Vec<(u64, Rate)>,
     trips: Vec<(u64, u64)>,
     pub(crate) congested: bool,
@@ -124,7 +124,7 @@ struct UnackedData {
     end: u64,
     at: u64,
     again: Option<u64>,
-    /// The client's clock when it first left.
+    /// The client's clock when the data first left.
     clock: Option<u32>,
 }
 
@@ -142,8 +142,8 @@ struct Watcher<'a> {
     /// The number of segments that were sent again since something last arrived.
     resent: u32,
     needless: u32,
-    /// Since when something has been unacknowledged, counted from the last arrival; and for how
-    /// long something was, before that.
+    /// Since when, counted from the last arrival, something has been unacknowledged; and for how
+    /// long something was unacknowledged before that.
     busy: Option<u64>,
     unacked: u64,
     last_arrival: Option<u64>,
@@ -463,7 +463,7 @@ impl<'a> Watcher<'a> {
         self.flight.ended_full = (end - start).is_multiple_of(self.mss());
     }
 
-    /// Something arrived that answers: segments that were sent again since the last arrival explain
+    /// Notes that an answer arrived: segments that were sent again since the last arrival explain
     /// the delay.
     fn answered(&mut self, at: u64) {
         let again = self.resent.saturating_sub(self.needless);

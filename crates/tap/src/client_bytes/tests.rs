@@ -9,7 +9,7 @@ fn record(kind: u8, body: &[u8]) -> Vec<u8> {
     record
 }
 
-/// A ClientHello that offers nothing, or HTTP/2.
+/// Makes a ClientHello that offers nothing, or HTTP/2.
 fn hello(h2: bool) -> Vec<u8> {
     let mut body = vec![3, 3];
     body.extend([7; 32]);

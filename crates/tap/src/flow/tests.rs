@@ -21,7 +21,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// After the client's Finished, at 1.2 ms.
+    /// Makes a scene after the client's Finished, at 1.2 ms.
     fn shaken() -> Self {
         let holder = Holder {
             process: 1,

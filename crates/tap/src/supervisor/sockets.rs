@@ -150,14 +150,14 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         Ok(())
     }
 
-    /// A copy of the socket of a holder, if it is still the same.
+    /// Makes a copy of a holder's socket, if it is still the same.
     fn reach(&self, holder: Holder, cookie: u64) -> Option<Socket> {
         let copy = self.processes.descriptor(holder.process, holder.descriptor);
         let socket = Socket::from(copy.ok()?);
         (socket.cookie().ok() == Some(cookie)).then_some(socket)
     }
 
-    /// Something happened to a socket.
+    /// Handles a socket to which something happened.
     pub(super) fn stirs(&mut self, cookie: u64, flags: EventFlags, now: Moment) {
         if let Some(holder) = self.askers.get(&cookie).copied() {
             // Reading clears a pending error, so that is left to the program.

@@ -11,12 +11,12 @@ const QUEUED: f64 = 2.0;
 const MIN_QUEUE: Duration = Duration::from_millis(5);
 /// The share of the time between two samples.
 const MIN_SHARE: f64 = 0.25;
-/// Nothing was sent or received for this long.
+/// A connection is idle if nothing was sent or received for this long.
 const IDLE: Duration = Duration::from_secs(1);
 /// The shortest time for which the peer must have been awaited.
 const MIN_WAIT: Duration = Duration::from_millis(50);
 
-/// One thing that a connection suffers from.
+/// One problem of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symptom {
     /// A stable identifier for programs.
@@ -89,7 +89,7 @@ pub(super) fn of(now: &Before, before: Option<&Before>) -> Vec<Symptom> {
     found
 }
 
-/// What held back data that was ready to be sent.
+/// Finds what held back data that was ready to be sent.
 fn held(now: &Before, before: &Before, say: &mut impl FnMut(&'static str, String)) {
     let span = now.at.since(before.at).as_secs_f64();
     let (ours, then) = (now.info.busy(), before.info.busy());

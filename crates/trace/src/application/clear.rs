@@ -71,7 +71,7 @@ fn without_head(asked: &mut TracedRequest, view: &ClientView, next: Option<u64>)
     asked.is_whole = next.is_some() || view.fin.is_some();
 }
 
-/// The rest of an answer whose request left before the capture began.
+/// Reads the rest of an answer whose request left before the capture began.
 pub(crate) fn of_answer_alone(flow: &TcpFlow, view: &ClientView) -> Vec<TracedRequest> {
     let began = flow.sights.first().map(|sight| sight.at);
     let (Some(began), Some((_, first)), Some((place, last))) =

@@ -1,4 +1,4 @@
-//! TLS without its keys: only the places, the kinds and the lengths of its records are seen.
+//! TLS without its keys: only the positions, types and lengths of its records are known.
 
 use std::ops::Range;
 
@@ -125,7 +125,8 @@ pub(crate) fn of_tls(
 #[derive(Debug, Default)]
 struct HandshakeEnd {
     requests_from: u64,
-    /// Data that the client sent before the next request, and that still belongs to this one.
+    /// Data that the client sent after its request and before the next one. It belongs to the
+    /// first.
     between: Range<u64>,
     answers_from: u64,
     /// The zeros that the client adds to each record. RFC 8446 §5.4.
@@ -201,8 +202,8 @@ fn is_under_way(records: &[RecordPlace], place: u64) -> bool {
 }
 
 /// Drops the acknowledgement of the server's SETTINGS, which every client sends as soon as it has
-/// read them: the first record that may hold it and follows data of the server at once. RFC 9113
-/// §6.5.3.
+/// read them. That is the first later record that contains only control frames, or that may do so
+/// and directly follows data of the server. RFC 9113 §6.5.3.
 fn drop_settings_ack(
     requests: &mut Vec<DataBurst>,
     seals: &[u64],
@@ -228,8 +229,8 @@ fn drop_settings_ack(
     }
 }
 
-/// Drops records that request nothing: a record that is as long as such a frame is a request only
-/// if an answer follows that nothing else can have caused.
+/// Drops records that request nothing. A record that is as long as a frame without content counts
+/// as a request only if nothing else can have caused the answer that follows.
 fn drop_control(
     requests: &mut Vec<DataBurst>,
     answers: &[DataBurst],

@@ -162,7 +162,7 @@ impl ExchangeBuilder<'_> {
         }
     }
 
-    /// The values that the client's kernel would have measured until then.
+    /// Sets the values that the client's kernel would have measured before the request.
     pub(super) fn measured(&self, tcp: &mut TcpFacts, until: u64) {
         let (rate, smoothed) = self.view.measured_at(until);
         tcp.rtt = smoothed.map(Duration::from_nanos).or(tcp.rtt);

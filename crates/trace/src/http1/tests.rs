@@ -91,7 +91,7 @@ fn other_protocols_are_not_taken_for_it() {
     }
 }
 
-/// Programs are sent such heads, and go on.
+/// Real programs receive such heads, and continue.
 #[test]
 fn heads_that_no_grammar_allows_are_read_as_far_as_they_can_be() {
     let get = b"GET /a?b c HTTP/1.0.8\r\nHost : x\r\n\r\n".as_slice();

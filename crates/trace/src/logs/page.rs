@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("page.css");
 /// The largest number of rows of the waterfall, and of tables.
 const MAX_BARS: usize = 200;
 const MAX_ROWS: usize = 40;
-/// In pixels.
+/// The height of a row in pixels.
 const ROW: usize = 18;
 /// The width of the labels, in percent.
 const LABELS: f64 = 34.0;

@@ -1,4 +1,5 @@
-//! What the hellos show of a QUIC handshake, and the requests that could be read.
+//! The facts about a QUIC connection: those of the handshake, from its hellos, and those of the
+//! requests that could be read.
 
 use roundtrip_model::{Exchange, Failure, FailureKind, PhaseName, TlsFacts};
 use roundtrip_wire::tls::{ClientHello, ServerHello};

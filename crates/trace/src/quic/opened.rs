@@ -48,7 +48,7 @@ impl OpenedQuic {
         self.is_opened.then(|| self.requests.all())
     }
 
-    /// Roughly the bytes that it holds.
+    /// Roughly the number of bytes that this holds.
     pub(super) fn held(&self) -> usize {
         self.requests.held() + self.reader.held() + self.http.held()
     }

@@ -6,7 +6,7 @@ use super::QuicFlow;
 use crate::segment::Side;
 use crate::vantage::{AT_ONCE_QUIC, Vantage, VantagePoint};
 
-/// One part in this many.
+/// A small difference: one part in this many.
 const A_LITTLE: u64 = 5;
 
 impl QuicFlow {
@@ -49,10 +49,10 @@ impl QuicFlow {
         Vantage::decide((halves, [false; 2]), AT_ONCE_QUIC, place, hops)
     }
 
-    /// The shortest round trip to one side: `best`, or a slightly shorter one if a datagram
-    /// followed the peer's that soon. Hosts answer the first packets late, so acknowledgements
-    /// alone can show too long a time. After the handshake, a datagram counts only if it follows a
-    /// silence of the peer, because others may answer something earlier.
+    /// The shortest round trip to one side: `best`, or a slightly shorter time after which a
+    /// datagram of that side followed one of its peer. Hosts answer the first packets late, so
+    /// acknowledgements alone can show too long a time. After the handshake, a datagram counts only
+    /// if it follows a silence of the peer, because others may answer something earlier.
     pub(super) fn sooner(&self, side: Side, best: u64) -> u64 {
         let mut shortest = best;
         let mut before: Option<u64> = None;

@@ -50,7 +50,7 @@ pub(super) struct QuicReading<'a> {
     facts: QuicFacts,
     client_hello: Option<ClientHello>,
     server_hello: Option<ServerHello>,
-    /// The server wanted another hello.
+    /// Whether the server asked for another hello.
     asked_again: bool,
     /// See [`QuicReading::stalled_chain`].
     stalled: Option<u64>,
@@ -151,8 +151,8 @@ impl<'a> QuicReading<'a> {
         Some(all.into_iter().map(burst).collect())
     }
 
-    /// Whether the client may ask with it. After early data, the datagram that ends the handshake
-    /// carries nothing else.
+    /// Whether the datagram may be a request of the client. After early data, the datagram that
+    /// ends the handshake carries nothing else.
     fn is_request(&self, datagram: &Datagram) -> bool {
         let kinds = datagram.kinds;
         let asks = kinds.short && datagram.bytes > MAX_ACK;
@@ -161,8 +161,8 @@ impl<'a> QuicReading<'a> {
         datagram.from == Side::Client && (kinds.early || asks)
     }
 
-    /// The time until which small datagrams of the server are no answer, because one came later:
-    /// they acknowledge, or bring tickets and tokens.
+    /// The time before which small datagrams of the server are not an answer, because an answer
+    /// came later. They are acknowledgements, tickets or tokens.
     fn control_until(&self, connected: u64) -> Option<u64> {
         let rtt = self.rtt.map_or(0, |rtt| rtt.as_nanos() as u64);
         let early = connected + rtt + (rtt / 4).max(WITH_ACK);
@@ -215,7 +215,7 @@ impl<'a> QuicReading<'a> {
         bursts
     }
 
-    /// All exchanges, and how many are left out.
+    /// Returns all exchanges, and how many are left out.
     pub(super) fn exchanges(
         &self,
         lookup: Option<&NameLookup>,

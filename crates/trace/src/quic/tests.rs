@@ -1,8 +1,8 @@
-//! What connections of QUIC are made from, and the memory that they need.
+//! Requests and answers are recognised by their datagrams, and memory is bounded.
 
 use super::*;
 
-/// A connection with these datagrams: when, from whom, and whether it is a 1-RTT packet.
+/// Makes a connection with these datagrams: when, from whom, and whether it is a 1-RTT packet.
 fn flow(datagrams: &[(u64, Side, bool)]) -> QuicFlow {
     let peer = SocketAddr::from(([127, 0, 0, 1], 443));
     let datagrams = datagrams.iter().map(|(at, from, short)| Datagram {
@@ -65,7 +65,7 @@ fn what_follows_a_silence_shows_the_path_also_after_the_handshake() {
     assert_eq!(sooner(&busy), 165);
 }
 
-/// One byte far ahead makes room for all before it.
+/// One byte far ahead makes the buffer reserve room for everything before it.
 #[test]
 fn what_hellos_need_counts_as_memory() {
     let mut flow = flow(&[]);

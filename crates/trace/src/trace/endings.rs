@@ -143,7 +143,7 @@ impl Trace {
         self.flows.insert(key, flow);
     }
 
-    /// What a connection carried that is not among the others.
+    /// The conversation of a connection, without what was reported before.
     fn conversation_of(
         &mut self,
         number: u64,

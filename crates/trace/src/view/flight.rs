@@ -16,9 +16,10 @@ pub(super) struct SentFlight {
     pub(super) segments: u64,
     pub(super) bytes: u64,
     pub(super) acknowledged: bool,
-    /// Its last segment was full. A program that pauses seldom ends with a full one.
+    /// Whether the flight's last segment was full. A program that pauses seldom ends with a full
+    /// one.
     pub(super) ended_full: bool,
-    /// The window that the server knew at its beginning.
+    /// The window that the server knew at the flight's beginning.
     pub(super) window: Option<u64>,
 }
 

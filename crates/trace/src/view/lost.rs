@@ -39,7 +39,7 @@ struct DataCopy {
     /// the original.
     clock: Option<u32>,
     original: Option<u32>,
-    /// The repeated range of each frame.
+    /// The range that each frame repeats.
     repeats: Vec<(u64, (u64, u64))>,
 }
 
@@ -135,8 +135,8 @@ impl Lost {
         }
     }
 
-    /// Adds the SYN-ACKs: of several, the last one that the client can have acknowledged arrived.
-    /// A client acknowledges it at once.
+    /// Adds the SYN-ACKs. If there are several, the last one that the client can have acknowledged
+    /// is the one that arrived, because a client acknowledges a SYN-ACK at once.
     fn add_answers(&mut self, flow: &TcpFlow, soonest: u64) {
         let is_answer = |sight: &&SeenSegment| sight.is_syn() && sight.from == Side::Server;
         let is_acknowledgement = |sight: &&SeenSegment| {

@@ -1,9 +1,9 @@
 //! Which packets of the server did not arrive, by their numbers and their flow labels.
 //!
 //! Many systems number the packets of a connection one after the other, although nothing requires
-//! it (RFC 6864 §4.1). Where they do, a number that is missing shows a packet that is missing. With
-//! IPv6, Linux gives a connection another flow label whenever its retransmission timer fires, in
-//! the hope of another path (RFC 6437 §3); a probe before that (RFC 8985 §7.2) keeps the label.
+//! it (RFC 6864 §4.1). Where they do, a missing number shows a missing packet. With IPv6, Linux
+//! gives a connection another flow label whenever its retransmission timer fires, in the hope of
+//! another path (RFC 6437 §3); a probe before that (RFC 8985 §7.2) keeps the label.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use super::{Watcher, mss};
 use crate::segment::{SeenSegment, Side};
 use crate::tcp::TcpFlow;
 
-/// The number of packets that must follow each other in order: at least, and for each that is
-/// missing.
+/// The number of packets that must follow each other in order: the smallest number, and the number
+/// for each missing packet.
 const MIN_IN_ORDER: u64 = 4;
 const IN_ORDER_EACH: u64 = 4;
-/// The number of packets that must have the label of the one before: at least, and for each that
-/// has another.
+/// The number of packets that must have the label of the packet before: the smallest number, and
+/// the number for each packet with another label.
 const MIN_SAME: u64 = 3;
 const SAME_EACH: u64 = 2;
 /// The largest number of packets that are missing at once.
@@ -31,9 +31,9 @@ const LATE: u64 = 40_000_000;
 /// What shows that packets are missing before a segment of the server.
 #[derive(Debug, Clone, Copy)]
 enum Shown {
-    /// The count of numbers.
+    /// The packet numbers have a gap of this size.
     Numbers(u16),
-    /// Another flow label: its sender's timer fired.
+    /// The flow label is another one: the sender's timer fired.
     Label,
 }
 
@@ -135,9 +135,9 @@ impl Watcher<'_> {
     }
 }
 
-/// Whether something that was lost this often was sent again after this time: a timeout begins
-/// when the sender hears of what it sent before, or there is a probe, and it doubles each time. RFC
-/// 6298 §2 and §5.5, RFC 8985 §7.2.
+/// Whether this silence may be a timeout, or a probe, for something that was lost this often. A
+/// timeout begins when the sender hears of what it sent before, and doubles each time. RFC 6298 §2
+/// and §5.5, RFC 8985 §7.2.
 fn is_like_a_timeout(silence: u64, rtt: u64, times: u16) -> bool {
     let shortest = rtt + MIN_TIMEOUT;
     let all = [shortest, rtt + shortest, shortest.max(3 * rtt), 2 * rtt];

@@ -4,7 +4,7 @@ use super::rate::last_at;
 use super::{ClientView, MIN_OVERTAKEN, Rate};
 
 impl ClientView {
-    /// Whether neither the SYN nor its answer had to be sent again, as far as was seen.
+    /// Whether, as far as the capture shows, neither the SYN nor its answer had to be sent again.
     pub(crate) fn is_first_try(&self) -> bool {
         self.syn_repeats == 0 && self.answers_lost == 0
     }

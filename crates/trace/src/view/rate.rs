@@ -23,7 +23,7 @@ struct Departure {
 pub(crate) struct Rate {
     /// The rate in bytes per second.
     pub(crate) bytes: u64,
-    /// Whether there was nothing more to send.
+    /// Whether the sender had nothing more to send.
     pub(crate) limited: bool,
 }
 
@@ -125,7 +125,7 @@ impl Gauge {
     }
 }
 
-/// The last of these that is not later.
+/// The last value whose time is not later than this.
 pub(super) fn last_at<T: Copy>(all: &[(u64, T)], at: u64) -> Option<T> {
     let found = all.partition_point(|(when, _)| *when <= at);
     found

@@ -12,18 +12,18 @@ use crate::vantage::Vantage;
 
 /// In nanoseconds: the ticks of timestamps, in ascending order.
 const TICKS: [u64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
-/// In nanoseconds: this long must be seen to recognise a tick; and for this long, clocks agree to a
-/// tick.
+/// In nanoseconds: how long a sender must be seen before its ticks are recognised, and how long two
+/// clocks agree to a tick.
 const MIN_SEEN: u64 = 15_000_000;
 const MAX_AGREEING: u64 = 5_000_000_000;
-/// By how much the time that ticks count may differ from the time that was seen: as a share, and at
-/// least one tick.
+/// How far the time by ticks may differ from the time in the capture, as a share; at least one tick
+/// is allowed.
 const NEAR: f64 = 0.2;
 /// In bytes: the headers of a segment with timestamps.
 const HEADERS: u64 = 52;
 /// In nanoseconds: the shortest delayed acknowledgement (RFC 1122 §4.2.3.2) on Linux, less a tick.
 const MIN_DELAYED_ACK: u64 = 36_000_000;
-/// This many acknowledgements, each of at most a segment, show a slow line.
+/// The number of acknowledgements, each of at most a segment, that show a slow line.
 const MIN_SOON: usize = 3;
 /// In nanoseconds per byte: lines that are faster than this (12 Mbit/s) are ignored, because they
 /// add too little.
@@ -121,8 +121,8 @@ fn floors(flow: &TcpFlow, times: &[u64], lost: &Lost) -> Vec<u64> {
     floors
 }
 
-/// A segment left no later than its sender's clock shows: at most this long after the segment
-/// before it, and at least this long before the one after it.
+/// Lowers the departure of each segment to the latest that its sender's clock allows, judged by the
+/// segments before and after it.
 fn by_own_clock(sights: &[SeenSegment], tick: u64, floors: &[u64], times: &mut [u64]) {
     let all: Vec<(usize, u32)> = stamped(sights).collect();
     let lower = |times: &mut [u64], index: usize, bound: u64| {
@@ -300,8 +300,8 @@ fn carried(flow: &TcpFlow, times: &[u64], pace: f64) -> Vec<u64> {
     .collect()
 }
 
-/// The time of the first segment of the client that acknowledges each segment of the server: it had
-/// arrived by then.
+/// For each segment of the server, the time of the client's first segment that acknowledges it: it
+/// had arrived by then.
 fn latest(flow: &TcpFlow, times: &[u64], lost: &Lost) -> Vec<u64> {
     let mut latest = vec![u64::MAX; times.len()];
     let mut open: Vec<(usize, u64)> = Vec::new();
