@@ -1,4 +1,5 @@
-//! Requests in flight: equal requests wait for the same answer, and only the first one is sent.
+//! Requests in flight. Only the first of several equal requests is sent; the others wait for the
+//! same answer.
 
 use std::collections::HashMap;
 use std::hash::Hash;

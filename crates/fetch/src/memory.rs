@@ -66,7 +66,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// A memory that stores nothing.
+    /// Makes a memory that stores nothing.
     pub fn nowhere() -> Self {
         Self::default()
     }
@@ -205,7 +205,7 @@ impl Memory {
     }
 }
 
-/// Whether a file that cannot be read now may be good all the same.
+/// Whether the error may be temporary, so that the file may be good.
 fn may_pass(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
     matches!(

@@ -54,7 +54,7 @@ struct Inner {
     context: Arc<PoolContext>,
     sites: Mutex<HashMap<Origin, Arc<Site>>>,
     flights: Flights<Key, Result<Reply, PoolError>>,
-    /// One permit, if requests are made one after another.
+    /// A semaphore with one permit, if requests are made one after another.
     serial: Option<Semaphore>,
 }
 
@@ -86,7 +86,7 @@ impl Pool {
         }
     }
 
-    /// Opens a connection to the target's origin if there is none, before a request needs it.
+    /// Opens a connection to the target's origin before a request needs it, if there is none.
     pub async fn warm(&self, target: &Target) {
         self.0.site(target).warm().await;
     }
@@ -128,8 +128,8 @@ impl Pool {
         seeking.map(|site| site.origin.clone()).collect()
     }
 
-    /// The origins with an open connection, and whether that is over QUIC. Takes in what servers
-    /// have sent on unused connections, such as tickets.
+    /// The origins with an open connection, and whether QUIC carries it. Reads what servers have
+    /// sent on unused connections, such as tickets.
     pub fn open_connections(&self) -> Vec<(Origin, bool)> {
         let sites: Vec<Arc<Site>> = self.0.sites().values().cloned().collect();
         sites.iter().flat_map(|site| site.look_over()).collect()
@@ -213,8 +213,8 @@ impl Inner {
         }
     }
 
-    /// An attacker who replays a lookup learns only what anyone can learn; that does not hold for
-    /// one with credentials. RFC 8470 §4.
+    /// Whether the request may leave as early data. An attacker who replays a lookup learns only
+    /// what anyone can learn, unless it carries credentials. RFC 8470 §4.
     fn may_be_early(&self, ask: &PoolRequest) -> bool {
         let settings = &self.context.settings;
         let secret = |(name, _): &(String, String)| {
@@ -237,7 +237,7 @@ impl Inner {
         again
     }
 
-    /// An answer that another request fetched.
+    /// Returns an answer that another request fetched.
     fn coalesced(&self, mut reply: Reply, asked: Moment) -> Reply {
         count(&self.context.counters.coalesced);
         let waited = self.context.now().since(asked);

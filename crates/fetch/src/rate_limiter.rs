@@ -51,7 +51,7 @@ pub struct RateLimiter {
 pub struct Permit {
     pub origin: Authority,
     pub at: Stamp,
-    /// The time it took to get the permission.
+    /// The time that the caller waited for this permission.
     pub waited: Duration,
 }
 

@@ -45,7 +45,7 @@ pub struct Check {
     /// Never changes; lower-case letters and hyphens.
     pub id: &'static str,
     pub severity: Severity,
-    /// The servers that must follow it.
+    /// The servers that must follow the rule.
     pub scope: Scope,
     /// The condition that must hold.
     pub rule: &'static str,
@@ -88,14 +88,14 @@ pub enum Scope {
 pub enum Profile {
     /// ICANN's gTLD RDAP profile of 2024, for registries.
     GtldRegistry,
-    /// The same profile, for registrars.
+    /// The gTLD profile, for registrars.
     GtldRegistrar,
     /// The profile of the regional registries.
     Nro,
 }
 
 impl Profile {
-    /// The profiles that the answer itself claims. Its claims do not distinguish a gTLD's registrar
+    /// The profiles that the answer itself claims. Claims do not distinguish a gTLD's registrar
     /// from its registry; the URL of the answer does.
     pub fn claimed(answer: &Answer, url: Option<&Url>) -> Vec<Self> {
         let claims = |prefix: &str| answer.conformance().any(|c| c.starts_with(prefix));

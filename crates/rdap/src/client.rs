@@ -71,7 +71,7 @@ pub struct LookupOptions {
     pub persistent: bool,
     /// Whether to wait briefly also for a server that has not answered yet.
     pub awaits_first_answer: bool,
-    /// Whether a query that equals one in flight waits for its answer.
+    /// Whether a query that equals a query in flight waits for that query's answer.
     pub shares: bool,
     /// The base URL from which IANA's registries are renewed; `None` means never.
     pub registries: Option<Target>,

@@ -66,7 +66,7 @@ struct Login {
     password: Secret,
 }
 
-/// The last challenge of the server.
+/// The scheme that the server's last challenge asked for.
 enum State {
     Unasked,
     Basic,

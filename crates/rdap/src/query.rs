@@ -93,7 +93,7 @@ enum Object {
 pub enum Key<'a> {
     /// A name in A-labels and lower case, without the last dot.
     Domain(&'a str),
-    /// An address and the length of its prefix: 32 or 128 for a single one.
+    /// An address and the length of its prefix: 32 or 128 for a single address.
     Ip(IpAddr, u8),
     Autnum(u32),
     /// The tag at the end of a handle, as written. RFC 8521 §2.
@@ -120,8 +120,8 @@ impl Query {
         }
     }
 
-    /// The query as people write it: U-labels, `AS64500`, a search with readable values. One line,
-    /// without secrets.
+    /// The query as people write it: U-labels, `AS64500`, a search with readable values. The text
+    /// has one line and no secrets.
     pub fn shown(&self) -> String {
         match &self.asked {
             ParsedQuery::Domain(name) | ParsedQuery::Nameserver(name) => name.shown(),

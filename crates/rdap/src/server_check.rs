@@ -44,7 +44,7 @@ pub struct ServerCheck<'a> {
 #[derive(Debug, Default)]
 pub struct Survey {
     pub heard: Vec<Heard>,
-    /// The number of addresses that were not asked, because there are too many.
+    /// The number of addresses to which no request was sent, because there are too many.
     pub left_out: usize,
 }
 

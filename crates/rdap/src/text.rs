@@ -110,7 +110,8 @@ pub struct Style {
     pub verbose: bool,
     /// The current time, for texts such as "in 43 days".
     pub now: SystemTime,
-    /// The text goes to a terminal: JSON too is written so that it cannot affect the terminal.
+    /// Whether the text goes to a terminal. JSON is then written so that it cannot affect the
+    /// terminal.
     pub shown: bool,
 }
 
@@ -120,16 +121,16 @@ pub enum Form {
     Whois,
     /// Rows; `header` makes the first line.
     Csv(Vec<Column>),
-    /// One line for each column.
+    /// One line for each selected column.
     Fields(Vec<Column>),
     /// The answer as received.
     Json,
-    /// One line (`roundtrip/rdap/1`).
+    /// One line of JSON (`roundtrip/rdap/1`).
     Ndjson,
 }
 
 impl Form {
-    /// Whether these are lines for people, so that more lines may follow.
+    /// Whether the form is text for people, so that more lines may follow.
     pub fn is_text(&self) -> bool {
         matches!(self, Self::Readable | Self::Whois)
     }

@@ -52,7 +52,7 @@ pub struct Stored {
     /// The fields that describe the body, its freshness and its validators.
     pub headers: Vec<(String, Vec<u8>)>,
     pub body: Bytes,
-    /// The time when it was received or last confirmed.
+    /// The time when the answer was received or last confirmed.
     pub fetched_at: Stamp,
     asked_at: Stamp,
     /// The fields of the request on which the answer depends. RFC 9111 §4.1.
@@ -62,13 +62,14 @@ pub struct Stored {
 /// The user's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// `--max-age`: older copies are not used; a younger one is, unless its server said otherwise.
+    /// `--max-age`: a copy is used up to this age, unless its server said otherwise.
     pub max_age: Option<Duration>,
     /// `--refresh`: a copy is used only after the server has confirmed it.
     pub refresh: bool,
     /// `--offline`: the network is not used.
     pub offline: bool,
-    /// How long an answer is fresh if it does not say; 0 means that the server is asked each time.
+    /// How long an answer is fresh if it does not say for how long; 0 means that each request is
+    /// sent to the server.
     pub unsaid: Duration,
     /// The longest time for which "not found" is fresh, and the default if the answer states no
     /// time.
@@ -79,7 +80,7 @@ pub struct Policy {
 pub enum Decision {
     /// Use the copy.
     Fresh(Stored),
-    /// Ask with these fields; after a 304, use the copy.
+    /// Send the request with these fields; after a 304, use the copy.
     Revalidate {
         stored: Stored,
         headers: Vec<(String, String)>,
@@ -172,7 +173,8 @@ impl Memory {
     }
 
     /// Handles a 304: the copy is fresh again, with the fields of this response. RFC 9111 §4.3.4.
-    /// Returns `None` if the server confirmed another copy; then ask again without conditions.
+    /// Returns `None` if the server confirmed another copy; the caller then asks again without
+    /// conditions.
     pub fn confirm(
         &self,
         request: &Request<'_>,

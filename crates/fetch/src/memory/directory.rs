@@ -21,8 +21,8 @@ use rustix::io::Errno;
 
 use super::error::MemoryError;
 
-/// The number of broken copies of one file that are kept for inspection; a new one replaces the
-/// last of them.
+/// The number of broken copies of one file that are kept for inspection. If there are more, a new
+/// one replaces the last.
 const MAX_BROKEN: usize = 3;
 /// The number of attempts to take a lock. A lock is held for microseconds, and longer only if a
 /// busy machine does not run its holder; after this time, the holder has been stopped.
@@ -47,7 +47,7 @@ enum Replaced {
     Former,
 }
 
-/// While this exists, no other process can take the lock.
+/// A held lock: while it exists, no other process can take it.
 #[derive(Debug)]
 pub(super) struct Locked(File);
 
@@ -137,9 +137,9 @@ impl Directory {
         result.map(drop)
     }
 
-    /// Gives the file `new` the name `name`. If there is such a file, the two exchange their names:
-    /// a file that replaces another is written to the disk at once by some file systems (ext4,
-    /// btrfs), and the lookups wait for that. Here, a file that a power cut destroys is no loss.
+    /// Gives the file `new` the name `name`. If there is such a file, the two exchange their names.
+    /// Otherwise some file systems (ext4, btrfs) would write a file that replaces another to the
+    /// disk at once, and the lookups would wait for that; these files may be lost in a power cut.
     fn put_in_place(&self, new: &str, name: &str) -> io::Result<Replaced> {
         let at = &self.directory;
         if renameat_with(at, new, at, name, RenameFlags::EXCHANGE).is_ok() {
@@ -290,7 +290,7 @@ impl Item {
     }
 }
 
-/// The size of a regular file; anything else is refused.
+/// The size of a regular file. If it is anything else, an error.
 fn regular(file: &File) -> io::Result<u64> {
     let metadata = file.metadata()?;
     if metadata.is_file() {

@@ -20,7 +20,7 @@ pub struct Document {
     pub body: Vec<u8>,
     pub etag: Option<String>,
     pub last_modified: Option<String>,
-    /// The time when it was fetched or last confirmed.
+    /// The time when the document was fetched or last confirmed.
     pub fetched_at: Stamp,
 }
 
@@ -42,7 +42,7 @@ impl Document {
         })
     }
 
-    /// The encoded document; `None` if it could not be parsed again.
+    /// Encodes the document; `None` if it could not be parsed again.
     fn encode(&self) -> Option<Vec<u8>> {
         let mut writer = Writer::new(FORM);
         writer.u64(self.fetched_at.0);

@@ -40,7 +40,7 @@ pub(crate) struct LimitsFile {
 /// The reason why the file could not be used.
 #[derive(Debug)]
 pub(crate) enum LimitsFileError<T> {
-    /// Another process holds the lock; that does not last long.
+    /// Another process holds the lock, which does not last long.
     Busy,
     /// The file could not be read, so no decision was made.
     NotRead(io::Error),

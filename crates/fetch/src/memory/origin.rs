@@ -15,8 +15,8 @@ use std::time::Duration;
 use super::directory::Directory;
 use super::{Authority, Memory, Stamp};
 
-/// The limit for each transport. Servers send two after a handshake, and more than a few
-/// connections at once are impolite.
+/// The largest number of sessions for each transport. Servers send two after a handshake, and more
+/// than a few connections at once are impolite.
 const MAX_SESSIONS: usize = 8;
 const MAX_TOKENS: usize = 4;
 /// The limit in bytes. A ticket with a certificate chain and a post-quantum key has a few
@@ -46,7 +46,7 @@ pub struct Session {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     pub port: u16,
-    /// It stays valid after a change of network.
+    /// Whether the alternative stays valid after a change of network.
     pub persist: bool,
     pub expires: Stamp,
 }
@@ -58,7 +58,7 @@ pub struct Addresses {
     pub expires: Stamp,
 }
 
-/// The address that answered where the ones before it did not.
+/// The address that answered after earlier ones in the list had not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
     pub address: IpAddr,
@@ -88,7 +88,7 @@ pub struct OriginState {
     pub https_record: Option<Hints>,
     pub addresses: Option<Addresses>,
     pub rtt: Option<Duration>,
-    /// The number of concurrent streams that it allows.
+    /// The number of concurrent streams that the server allows.
     pub streams: Option<u32>,
     pub reached: Option<Reached>,
     /// Oldest first.
@@ -213,8 +213,8 @@ impl Memory {
     }
 
     /// Takes at most `tcp` sessions for TCP and `quic` for QUIC, with the latter also a token, in
-    /// one change. No other process will use them: what cannot be removed from the file is not
-    /// used.
+    /// one change. What cannot be removed from the file is not returned, so no other process uses
+    /// the same.
     pub fn take(&self, origin: &Authority, now: Stamp, tcp: usize, quic: usize) -> Taken {
         // Most origins have nothing to take, so they need no lock.
         let state = self.origin(origin, now);

@@ -29,7 +29,7 @@ pub(super) struct Failed {
 
 pub(super) enum FailureCause {
     Http(HttpError),
-    /// A failure that another try would not fix.
+    /// A failure that another attempt would not change.
     Final(PoolErrorKind),
 }
 

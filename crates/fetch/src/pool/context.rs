@@ -28,7 +28,7 @@ pub struct PoolStats {
     /// Requests that were sent, and answers that were received completely.
     pub requests: u64,
     pub answers: u64,
-    /// Requests that were answered by one already in flight.
+    /// Requests that got the answer to an equal one in flight.
     pub coalesced: u64,
     /// Requests that were repeated because their connection ended, because the server refused the
     /// stream, or because it rejected early data or answered it with 425.

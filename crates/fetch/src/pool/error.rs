@@ -13,7 +13,7 @@ use super::resend::ended_early;
 #[error("{url}: {}{kind}", again(*.resent))]
 pub struct PoolError {
     pub url: String,
-    /// The number of times it had been repeated before.
+    /// The number of times that the request was repeated before it failed.
     pub resent: u32,
     #[source]
     pub kind: Arc<PoolErrorKind>,

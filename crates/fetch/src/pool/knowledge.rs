@@ -14,31 +14,31 @@ const MAX_LIFE: Duration = Duration::from_hours(7 * 24);
 const BROKEN: Duration = Duration::from_mins(5);
 const MAX_BROKEN: Duration = Duration::from_hours(1);
 
-/// The time for which an address that answered after others had failed is tried first. Then all
-/// are tried as before, because the cause may be gone.
+/// The time for which an address that answered after others had failed is tried first. After that
+/// time, the addresses are tried in their usual order, because the cause may be gone.
 const PREFERRED: Duration = Duration::from_mins(10);
 
 /// Knowledge about one origin to store. Durations count from the moment when this was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginKnowledge {
     pub origin: Origin,
-    /// The protocol of its TCP connections: "h2" or "http/1.1".
+    /// The protocol of TCP connections to the origin: "h2" or "http/1.1".
     pub alpn: Option<String>,
     pub alt_svc: Option<Alternative>,
     pub rtt: Option<Duration>,
     pub addresses: Vec<IpAddr>,
     /// The time for which the addresses can be used.
     pub ttl: Option<Duration>,
-    /// The number of concurrent streams that it allows.
+    /// The number of concurrent streams that the server allows.
     pub streams: Option<usize>,
     pub reached: Option<Reached>,
 }
 
-/// The address that answered where the ones before it did not. RFC 8305 §4.
+/// The address that answered after earlier ones in the list had not. RFC 8305 §4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reached {
     pub address: IpAddr,
-    /// The time for which it is tried first.
+    /// The time for which the address is tried first.
     pub left: Duration,
 }
 
@@ -46,9 +46,9 @@ pub struct Reached {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     pub port: u16,
-    /// The time for which it remains valid.
+    /// The time for which the alternative remains valid.
     pub left: Duration,
-    /// It stays valid after a change of network.
+    /// Whether the alternative stays valid after a change of network.
     pub persist: bool,
 }
 

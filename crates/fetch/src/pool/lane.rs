@@ -11,14 +11,14 @@ use roundtrip_model::{Attempt, EarlyData, Event, Moment, NameFacts, Recorder, Ti
 /// The smallest number of events that are kept for a connection that has carried an answer.
 pub(super) const KEPT_FACTS: usize = 256;
 
-/// The bound for a connection that has carried no answer yet, so that a flood of events cannot fill
-/// the memory.
+/// The largest number of facts before a connection has carried an answer, so that a flood of events
+/// cannot fill the memory.
 const UNHEARD_FACTS: usize = 4096;
 /// The interval at which to check whether a handshake is complete.
 const PROOF_STEP: Duration = Duration::from_millis(5);
 
 pub(super) struct Lane {
-    /// `None` for HTTP/1.1.
+    /// The connection, if requests can share it; `None` for HTTP/1.1.
     pub(super) shared: Option<SharedConnection>,
     pub(super) transport: Transport,
     /// The recorder, whose time begins when the connection was requested.
@@ -27,7 +27,7 @@ pub(super) struct Lane {
     pub(super) attempts: Vec<Attempt>,
     /// The time when the connection could carry a request.
     pub(super) ready: Moment,
-    /// Its first requests left before the handshake was complete.
+    /// Whether the first requests left before the handshake was complete.
     pub(super) early_data: bool,
     /// The events of the opening, kept here because the recorder drops old events.
     timeline: OnceLock<Timeline>,

@@ -15,8 +15,8 @@ pub struct PoolRequest {
     /// The fields in the order in which they are sent. The pool adds `Accept-Encoding` unless it is
     /// among them.
     pub headers: Vec<(String, String)>,
-    /// Whether it may be sent as early data, which anyone on the path can replay: true for a lookup
-    /// without credentials.
+    /// Whether the request may be sent as early data, which anyone on the path can replay: true for
+    /// a lookup without credentials.
     pub early: bool,
     /// The largest uncompressed size of the body in bytes.
     pub limit: u64,
@@ -100,7 +100,7 @@ pub struct Timing {
     pub tcp: Duration,
     /// TLS, or the QUIC handshake.
     pub tls: Duration,
-    /// From the request to the first byte of its answer, and to the last.
+    /// The times from the request to the first byte of its answer, and to the last.
     pub first_byte: Duration,
     pub total: Duration,
     /// Time spent waiting for its turn on an open connection.
@@ -116,7 +116,7 @@ pub struct Timing {
     pub fast_open: bool,
     /// The request was answered with the answer to an equal one.
     pub coalesced: bool,
-    /// The number of times it was repeated.
+    /// The number of times that the request was repeated.
     pub resent: u32,
     /// The number of round trips that the request waited for; half a handshake counts half.
     pub round_trips: Option<f64>,

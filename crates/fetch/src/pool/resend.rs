@@ -102,7 +102,7 @@ impl Tries {
         first
     }
 
-    /// Adds the costs of earlier tries to those of the last one.
+    /// Adds the costs of earlier tries to the cost of the last one.
     pub(super) fn sum_up(&self, timing: &mut Timing) {
         timing.resent = self.count();
         self.lost.iter().for_each(|lost| timing.add(lost));

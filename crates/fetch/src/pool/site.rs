@@ -68,7 +68,7 @@ impl Site {
             .unwrap_or_else(|_| Err(Arc::new(PoolErrorKind::Closed)))
     }
 
-    /// Opens a connection if there is none, before a request needs it.
+    /// Opens a connection before a request needs it, if there is none.
     pub(super) async fn warm(self: &Arc<Self>) {
         if self.context.settings.strategy.reuse
             && let Ok(mut lease) = self.lease(false).await
@@ -106,8 +106,9 @@ impl Site {
         state.connections() == 0 && state.waiting.is_empty()
     }
 
-    /// The open connections, as the origin and whether it is over QUIC. Unused ones over HTTP/1.1
-    /// send the end of their handshake and read what has arrived; others do that by themselves.
+    /// The open connections: for each, the origin, and whether QUIC carries it. Unused HTTP/1.1
+    /// connections send the end of their handshake here, and read what has arrived; all others do
+    /// that by themselves.
     pub(super) fn look_over(&self) -> Vec<(Origin, bool)> {
         let mut state = self.state();
         let before = state.idle.len();

@@ -12,8 +12,8 @@ use std::time::Duration;
 use crate::memory::Stamp;
 use crate::memory::limits::NUMBERS;
 
-/// Tokens are counted in billionths, so that even a rate of one a day, or a fraction of that, is an
-/// integer.
+/// The billionths in one token: in this unit, even a rate of one a day, or a fraction of that, is
+/// an integer.
 const TOKEN: u64 = 1_000_000_000;
 /// The longest pause, even if a server asks for more.
 pub const MAX_PAUSE: Duration = Duration::from_hours(24);
@@ -61,7 +61,7 @@ pub struct Bucket {
     /// The time when the rate was last halved. Complaints about queries sent before then do not
     /// halve it again.
     halved_at: Stamp,
-    /// The number of personal data sets in each hour.
+    /// The number of personal data sets that were requested in each hour.
     personal: [u16; HOURS as usize],
     /// The last hour that is counted, in hours since 1970.
     hour: u64,
@@ -70,7 +70,7 @@ pub struct Bucket {
 /// Whether a query may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
-    /// Yes, and its token has been taken.
+    /// The query may be sent now, and its token has been taken.
     Now,
     /// When the next token is available.
     At(Stamp),
@@ -81,7 +81,8 @@ pub enum Take {
 }
 
 impl Limit {
-    /// A limit of `count` in `span`. The burst is the tokens of two seconds, but at least one.
+    /// Makes a limit of `count` in `span`. The burst is the tokens of two seconds, but at least
+    /// one.
     pub fn new(count: f64, span: Duration) -> Self {
         let a_second = count / span.as_secs_f64().max(0.001);
         Self {
@@ -303,7 +304,7 @@ impl Bucket {
         }
     }
 
-    /// The sum over the last 24 hours and the hour before them, because it is unknown which part of
+    /// The sum over the last 24 hours and the hour before them, because nothing shows which part of
     /// that hour counts.
     fn personal_sets(&self, now: Stamp) -> u32 {
         let hours = counted_hours(now);

@@ -16,7 +16,7 @@ pub(super) struct Gate {
     /// The state that was last seen.
     bucket: Mutex<Bucket>,
     file: Option<LimitsFile>,
-    /// Set when the file failed, with the reason. The file is not used again, because it is older
+    /// The reason why the file failed, if it did. The file is not used again, because it is older
     /// than what this process knows.
     alone: OnceLock<String>,
     told: AtomicBool,
@@ -46,7 +46,7 @@ impl Gate {
         (!self.told.swap(true, Ordering::Relaxed)).then_some(why)
     }
 
-    /// Waits for its turn; `None` if there is nothing to wait for.
+    /// Waits until it is this request's turn; `None` if it need not wait.
     pub(super) async fn turn(&self, personal: bool) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         let is_counted = self.limit.is_some() || (personal && self.quota.is_some());
         if is_counted {
@@ -56,8 +56,8 @@ impl Gate {
         }
     }
 
-    /// Takes a token. If another process has locked the file, returns `None` with `wait`; without
-    /// it, continues with the bucket of this process only.
+    /// Takes a token. If another process has locked the file, returns `None` if `wait` is set;
+    /// otherwise it uses the bucket of this process only.
     pub(super) fn take(
         &self,
         personal: bool,

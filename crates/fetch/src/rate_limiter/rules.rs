@@ -29,7 +29,7 @@ pub struct Rules {
     published: &'static [PublishedLimits],
     /// The limit of origins without a known limit; `None` for no limit.
     default: Option<Limit>,
-    /// Whether even origins with a known limit have none.
+    /// Whether all limits are off, even those of origins with a known limit.
     all_off: bool,
     /// The user's rules; the last match counts.
     own: Vec<(Host, Option<Limit>)>,

@@ -79,7 +79,7 @@ impl Date {
         format!("{year:04}-{month:02}-{day:02}")
     }
 
-    /// `1995-08-14 04:00 UTC`, or only the day if no time is known.
+    /// The date as text: `1995-08-14 04:00 UTC`, or only the day if no time is known.
     pub fn shown(self) -> String {
         if self.day_only {
             return self.day();

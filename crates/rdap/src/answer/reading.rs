@@ -73,7 +73,7 @@ pub(crate) fn mended(bytes: &[u8]) -> Cow<'_, str> {
     replaced(text, &bare, " ")
 }
 
-/// The text with other text of the same length at these offsets.
+/// Replaces parts of the text, at these offsets, by other text of the same length.
 fn replaced<'a>(text: Cow<'a, str>, offsets: &[usize], by: &str) -> Cow<'a, str> {
     if offsets.is_empty() {
         return text;
@@ -329,7 +329,7 @@ impl<'de> Visitor<'de> for &Meter {
     }
 }
 
-/// A member's name, in one allocation of the right size.
+/// A member's name, stored in exactly as many bytes as it needs.
 struct Name(Box<str>);
 
 impl<'de> serde::Deserialize<'de> for Name {

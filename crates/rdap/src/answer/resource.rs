@@ -15,7 +15,7 @@ views! {
 /// The range that an answer is about; the answer is valid for each number in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Covers {
-    /// First and last address, both of one IP version.
+    /// The first and the last address, both of one IP version.
     Ips(IpAddr, IpAddr),
     Autnums(u32, u32),
 }
@@ -82,7 +82,7 @@ impl<'a> Autnum<'a> {
         self.number("endAutnum")?.try_into().ok()
     }
 
-    /// First and last number. A single number is a range of one.
+    /// The first and the last number. A single number is a range of one.
     pub fn range(self) -> Option<(u32, u32)> {
         let start = self.start()?;
         let end = self.end().unwrap_or(start);

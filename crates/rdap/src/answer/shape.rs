@@ -119,7 +119,7 @@ fn class_of(object: Object<'_>) -> Class {
 const IN_UTF8: &str = "a string in UTF-8";
 /// The expected form of a document with such bytes outside of its texts.
 const WHOLE_IN_UTF8: &str = "a document in UTF-8";
-/// The largest number of such texts that are reported.
+/// The largest number of damaged texts that are reported.
 const MAX_DAMAGED: usize = 100;
 
 /// Finds the texts that contain U+FFFD, where bytes were replaced during parsing. `path` leads to
@@ -153,7 +153,7 @@ fn damaged(node: &Node, path: &mut Vec<String>, found: &mut Vec<Oddity>) {
     }
 }
 
-/// Whether parsing replaced fewer bytes in texts than there are.
+/// Whether the raw bytes have more invalid ones than parsing has replaced in texts.
 fn has_stray_bytes(raw: &[u8]) -> bool {
     let replaced = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
     replaced(&mended(raw)) < replaced(&String::from_utf8_lossy(raw))

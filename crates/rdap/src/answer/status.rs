@@ -6,7 +6,7 @@
 pub struct Status {
     /// The word as RDAP writes it.
     pub word: &'static str,
-    /// EPP's code for it, if RFC 8056 maps one.
+    /// EPP's code for the status, if RFC 8056 maps one.
     pub epp: Option<&'static str>,
     /// The meaning, in plain words.
     pub meaning: &'static str,

@@ -18,8 +18,8 @@ pub(super) enum Entries {
     /// Tags in upper case, as in RFC 8521 §3; people also write them in lower case.
     Tags(HashMap<Cow<'static, str>, u32>),
     Prefixes(Prefixes),
-    /// First and last number of each range, and its service; once finished, in order and without
-    /// overlap.
+    /// The first and the last number of each range, and its service. In the end, they are in order
+    /// and do not overlap.
     Ranges(Vec<(u32, u32, u32)>),
 }
 

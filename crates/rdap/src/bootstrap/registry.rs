@@ -29,7 +29,7 @@ impl Registry {
     /// The URL below which IANA publishes all of them. RFC 9224 §13.
     pub const BASE: &str = "https://data.iana.org/rdap/";
 
-    /// IANA's name for it.
+    /// IANA's name for the registry.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Dns => "dns",
@@ -45,7 +45,7 @@ impl Registry {
         format!("{self}.json")
     }
 
-    /// The URL at which IANA publishes it.
+    /// The URL at which IANA publishes the registry.
     pub fn url(self) -> String {
         format!("{}{self}.json", Self::BASE)
     }

@@ -9,7 +9,8 @@ use super::{BootstrapError, Registry};
 use crate::query::Key;
 
 const OVERLAY: &[u8] = include_bytes!("../../bootstrap/overlay.json");
-/// No registry needs more; more would only let a hostile file use up memory.
+/// The largest number of URLs. No registry needs more, and more would let a hostile file use up
+/// memory.
 const MAX_URLS: usize = 64;
 
 #[derive(Debug, Default)]

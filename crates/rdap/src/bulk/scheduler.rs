@@ -30,7 +30,7 @@ pub trait LookupService: 'static {
 
     fn ask(&self, query: Self::Query) -> impl Future<Output = Self::Outcome>;
 
-    /// Whether another try could succeed.
+    /// Whether another attempt could succeed.
     fn may_pass(&self, outcome: &Self::Outcome) -> bool;
 }
 
@@ -41,9 +41,9 @@ pub struct ListOptions {
     pub ordered: bool,
     /// The largest number of lookups in flight in each lane.
     pub at_once: usize,
-    /// One lookup after another, in the order of the list.
+    /// Whether lookups are made one after another, in the order of the list.
     pub serial: bool,
-    /// Lookups that failed are repeated once, after all others that were read.
+    /// Whether failed lookups are repeated once, after all others that were read.
     pub retries: bool,
 }
 
@@ -100,7 +100,8 @@ struct Scheduler<A: LookupService, T> {
     failed: Vec<Line>,
     /// The positions of entries that are being repeated.
     repeated: HashSet<u64>,
-    /// Results that wait for earlier ones; `None` for an entry that an earlier run has reported.
+    /// Results that wait for results of earlier entries; `None` for an entry that an earlier run
+    /// has reported.
     held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
     next: u64,
     tally: ListProgress,

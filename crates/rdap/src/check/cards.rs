@@ -86,7 +86,7 @@ fn shown(emptied: bool, properties: &[Node], pointer: &str, report: &mut Report)
     }
 }
 
-/// Whether the answer states that it emptied values.
+/// Whether the answer says that it replaced values by empty ones.
 fn empties(scene: &Scene<'_>) -> bool {
     let redactions = scene.of(&[Class::Redaction]);
     let mut methods = redactions.map(|place| place.item.text("method"));

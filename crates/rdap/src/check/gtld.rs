@@ -32,7 +32,7 @@ rules! { Gtld;
 /// The rules about the required contact data of a domain.
 pub(super) const NEEDED: &[&super::Check] = contacts::needed::ALL;
 
-/// Claims of the profile of 2019, which those of 2024 replace.
+/// The claims of the profile of 2019. That of 2024 has others.
 const OF_2019: [&str; 2] = [
     "icann_rdap_response_profile_0",
     "icann_rdap_technical_implementation_guide_0",

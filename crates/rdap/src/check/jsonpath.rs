@@ -15,7 +15,7 @@ pub(super) use evaluate::{Budget, Found, Step};
 /// A path that is valid.
 #[derive(Debug, PartialEq)]
 pub(super) struct Path {
-    /// Whether it starts from `@`, the value that a filter tests, and not from `$`.
+    /// Whether the path starts from `@`, the value that a filter tests, and not from `$`.
     relative: bool,
     segments: Vec<Segment>,
 }
@@ -23,7 +23,7 @@ pub(super) struct Path {
 /// The selection from each value (section 2.5).
 #[derive(Debug, PartialEq)]
 struct Segment {
-    /// Whether it also selects from all descendants.
+    /// Whether the segment also selects from all descendants.
     descendant: bool,
     selectors: Vec<Selector>,
 }
@@ -68,7 +68,7 @@ enum Comparison {
 #[derive(Debug, PartialEq)]
 enum Operand {
     Literal(Node),
-    /// A path that leads to one value at most.
+    /// A path that leads to at most one value.
     One(Path),
     /// `length` (section 2.4.4).
     Length(Box<Operand>),

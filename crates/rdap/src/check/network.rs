@@ -68,7 +68,8 @@ fn network(item: Item<'_>, pointer: &str, report: &mut Report) {
     country(item, &COUNTRY, pointer, report);
 }
 
-/// Checks the code of a country: its form by the given rule, and whether there is such a code.
+/// Checks a country code: whether it has the form that the given rule requires, and whether it
+/// exists.
 pub(super) fn country(item: Item<'_>, form: &'static Check, pointer: &str, report: &mut Report) {
     let Some(code) = item.text("country") else {
         return;

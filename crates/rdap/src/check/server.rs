@@ -75,7 +75,7 @@ pub struct Heard {
     pub manner: RequestForm,
     /// "IPv4" or "IPv6".
     pub family: &'static str,
-    /// `None` if the server has no address of this family.
+    /// The address; `None` if the server has no address of this family.
     pub address: Option<IpAddr>,
     pub url: Url,
     pub reply: Result<ServerReply, Unheard>,
@@ -93,7 +93,7 @@ pub struct ServerReply {
 pub enum Unheard {
     /// The server has no address of this family.
     NoAddress(String),
-    /// Its certificate is for another name, or is not trusted.
+    /// The server's certificate is for another name, or is not trusted.
     Untrusted(String),
     Failed(String),
 }

@@ -69,8 +69,8 @@ fn is_literal(text: &str) -> bool {
     of_6 || later() == Some(true)
 }
 
-/// Whether there are only unreserved characters, sub-delimiters, octets in hexadecimal digits, and
-/// those given (section 2).
+/// Whether the text contains only unreserved characters, sub-delimiters, octets in hexadecimal
+/// digits, and the characters in `more` (section 2).
 fn consists_of(text: &str, more: &[u8]) -> bool {
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -12,7 +12,7 @@ use super::{Client, Outcome};
 pub(super) struct EntrySchemes {
     /// The entry lists an https URL.
     secure: bool,
-    /// The user named the server, and so chose the scheme.
+    /// Whether the user named the server, and so chose the scheme.
     chosen: bool,
 }
 
@@ -69,7 +69,7 @@ impl Client {
     }
 }
 
-/// The URL without its path, so that a list of queries causes one note.
+/// The origin of a URL, without its path, so that a list of queries causes one note.
 fn origin(target: &Target) -> String {
     let scheme = match target.scheme {
         Scheme::Https => "https",

@@ -66,7 +66,8 @@ impl Expected {
         }
     }
 
-    /// One object encloses another, and several can be inside (RFC 9910, section 3).
+    /// The answers that a relation allows: one object encloses another, and several can be inside
+    /// (RFC 9910, section 3).
     fn relatives(relation: Relation, of: Option<Key<'_>>) -> Self {
         let (class, results) = match of {
             Some(Key::Ip(..)) => ("ip network", SearchKind::Ips),

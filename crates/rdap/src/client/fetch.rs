@@ -23,7 +23,8 @@ const MAX_REDIRECTS: usize = 5;
 /// The `Accept` field (RFC 7480 §4.2).
 const ACCEPT: &str = "application/rdap+json, application/json;q=0.5";
 const AUTHORIZATION: &str = "Authorization";
-/// A server could call every nonce stale and so continue without end.
+/// The largest number of challenges: a server could call every nonce stale and so continue without
+/// end.
 const MAX_CHALLENGES: u32 = 2;
 
 impl Client {
@@ -106,7 +107,7 @@ impl Client {
         }
     }
 
-    /// Asks over the network, conditionally if there is a copy.
+    /// Requests the answer over the network, conditionally if there is a copy.
     async fn ask(
         &self,
         target: &Target,

@@ -10,7 +10,7 @@ use super::{Client, Outcome, Source, SourceError};
 use crate::answer::{Answer, Object};
 use crate::text::State;
 
-/// Registry, registrar, reseller: a longer chain does not occur.
+/// The largest number of steps: registry, registrar, reseller. A longer chain does not occur.
 const MAX_STEPS: usize = 3;
 
 impl Client {
@@ -75,7 +75,7 @@ fn related(source: &Source) -> Option<String> {
     Some(first.as_str().to_owned())
 }
 
-/// The URL to follow, or `None` if it has been visited.
+/// Checks a link: returns the URL to follow, or `None` if it has been visited.
 fn judge(link: &str, seen: &[String]) -> Result<Option<Target>, SourceError> {
     let refuse = |why: String| SourceError {
         url: link.to_owned(),

@@ -17,11 +17,12 @@ use roundtrip_fetch::pool::{PoolError, PoolErrorKind, Reply};
 
 /// The longest time to wait for a server.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The same, for a server that has not answered in this run.
+/// The longest time to wait for a server that has not answered in this run.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(8);
-/// The same, for a server whose answers report failures.
+/// The longest time to wait for a server whose answers report failures.
 const FAILING_TIMEOUT: Duration = Duration::from_secs(12);
-/// The number of lookups at which it must fail in a row: fewer can be the lookups' fault.
+/// The number of lookups in a row at which a server must fail. If fewer fail, the lookups may be at
+/// fault.
 const MIN_FAILING: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const MAX_PAUSE: Duration = Duration::from_secs(4);
@@ -36,9 +37,9 @@ pub(super) struct Health {
     answered: Cell<Option<Instant>>,
     /// The time when the outage began.
     since: Cell<Option<Instant>>,
-    /// The number of lookups that failed since then.
+    /// The number of lookups that failed since the outage began.
     failing: Cell<u32>,
-    /// The wait for it timed out.
+    /// Whether the wait for the server has timed out.
     given_up: Cell<bool>,
     turn: Mutex<()>,
 }
@@ -157,7 +158,7 @@ impl Persistence<'_> {
 }
 
 impl Client {
-    /// Zero unless there is a list.
+    /// How long to wait out an outage; zero unless there is a list.
     pub(super) fn outage_patience(&self, failure: Passing) -> Patience {
         let rules = self.rate_limiter.rules();
         let limit = |wanted: bool, span: Duration| {
@@ -192,7 +193,7 @@ impl Client {
 pub(super) enum Passing {
     /// The server, or the server behind a proxy, was not reachable.
     Absent,
-    /// The server failed. If others are answered, the request is the reason.
+    /// The server failed. If it answers other requests, this request is the reason.
     Failing,
 }
 
@@ -218,7 +219,7 @@ impl Passing {
     }
 }
 
-/// Whether it is a web page: no JSON begins like that.
+/// Whether the body is a web page: no JSON begins like one.
 fn is_page(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
 }

@@ -112,7 +112,7 @@ impl Source {
         }
     }
 
-    /// A reason that the answer itself does not give.
+    /// The reason, if the answer itself does not give it.
     pub(super) fn why(&self) -> Option<String> {
         if let Some(mismatch) = &self.mismatch {
             return Some(mismatch.clone());

@@ -22,15 +22,16 @@ const MAX_ANSWERS: usize = 4096;
 /// registries commonly assign.
 const NEIGHBOUR_BITS_V4: u32 = 24;
 const NEIGHBOUR_BITS_V6: u32 = 48;
-/// The number of neighbourhoods beyond which those without waiting queries are removed.
+/// The largest number of neighbourhoods before those without waiting queries are removed.
 const MAX_TURNS: usize = 1024;
 
-/// While this exists, neighbours wait.
+/// Makes neighbours wait while it exists.
 pub(super) type RangeGuard = OwnedMutexGuard<()>;
 
 #[derive(Default)]
 pub(super) struct Ranges {
-    /// By server. If two ranges have the same start, the narrower one comes later.
+    /// The answers, by server and range. If two ranges have the same start, the narrower one comes
+    /// later.
     kept: BTreeMap<(Rc<str>, IpAddr, Reverse<IpAddr>), Source>,
     turns: HashMap<IpAddr, Arc<Mutex<()>>>,
 }

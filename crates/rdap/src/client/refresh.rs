@@ -24,13 +24,13 @@ const RENEWAL_INTERVAL: Duration = Duration::from_hours(24);
 const INTERVAL_IF_WANTED: Duration = Duration::from_mins(1);
 /// The time to wait after a failed attempt.
 const RETRY_AFTER: Duration = Duration::from_hours(1);
-/// The time to wait after an attempt that the end of the process interrupted. It says nothing about
-/// IANA, but costs both sides a connection.
+/// The time to wait after an attempt that the end of the process interrupted. The interruption says
+/// nothing about IANA, but cost both sides a connection.
 const RETRY_AFTER_CUT: Duration = Duration::from_mins(10);
 /// The age that a copy gets when an attempt to renew it fails.
 const AGE_AFTER_FAILURE: Duration = RENEWAL_INTERVAL.saturating_sub(RETRY_AFTER);
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Short, because a query waits for it.
+/// The time limit if a query waits for the registry, so it is short.
 const WANTED_TIMEOUT: Duration = Duration::from_secs(2);
 /// The largest registry has some hundred kilobytes.
 const MAX_BODY: u64 = 16 << 20;
@@ -148,7 +148,7 @@ impl Client {
         }
     }
 
-    /// The first caller makes the attempt, and the others wait for it.
+    /// Makes one attempt for all callers: the first one makes it, and the others wait for it.
     async fn renew_once(&self, used: &Used) -> Attempt {
         let attempt = || self.renew(used.registry, Reason::Age);
         used.renewal.get_or_init(attempt).await.clone()

@@ -15,8 +15,8 @@ use roundtrip_fetch::memory::origin::{Session, Transport};
 use roundtrip_fetch::memory::{Authority, Memory, Stamp};
 use roundtrip_fetch::pool::Pool;
 
-/// The number of sessions loaded if one connection carries everything; the rest is left to other
-/// processes. Servers issue new ones on each connection.
+/// The number of sessions loaded if one connection carries everything; other processes may take the
+/// rest. Servers issue new ones on each connection.
 const SESSIONS: usize = 1;
 /// The number of sessions loaded if HTTP/1.1 needs several connections at once.
 const SESSIONS_H1: usize = 6;
@@ -24,7 +24,7 @@ const SESSIONS_H1: usize = 6;
 const EXTRA_WAIT: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What the next run should find for each origin.
+/// What is left for the next run, for each origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Reserve {
     pub tickets: usize,

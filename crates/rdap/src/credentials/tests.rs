@@ -6,7 +6,7 @@ use super::*;
 
 const SERVER: &str = "https://rdap.example/domain/a.example";
 
-/// RFC 7616 §3.9.1 in reverse order: MD5 is skipped, wherever it is.
+/// The challenges of RFC 7616 §3.9.1 in reverse order: MD5 is skipped, wherever it is.
 const MUFASA: &[u8] = br#"Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=MD5, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS""#;
 
 fn target(url: &str) -> Target {
@@ -84,7 +84,8 @@ fn a_session_hashes_the_nonces_with_the_password() {
     assert!(header.contains("2fd51b3a77ad75bad6afad6003e818d767133c46d9e2749e7f5232ae1ea3efd7"));
 }
 
-/// RFC 7616 §3.9.2, whose printed values are not those of SHA-512/256; these are from erratum 4897.
+/// The example of RFC 7616 §3.9.2. The values printed there are not SHA-512/256, so these are from
+/// erratum 4897.
 #[test]
 fn hashed_users_are_as_in_the_rfc() {
     let cnonce = "NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v";

@@ -21,7 +21,7 @@ pub enum Kind {
     Autnums,
     /// Objects that enclose an object, or are inside it (RFC 9910 §3).
     Relative(Relation),
-    /// Objects by their contacts. RFC 9536.
+    /// A search for objects by their contacts. RFC 9536.
     Reverse(Collection),
 }
 
@@ -48,13 +48,13 @@ pub enum Resource {
 /// The direction in which to look for relatives. RFC 9910 §3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
-    /// The smallest one that encloses it.
+    /// The smallest network that encloses the requested one.
     Up,
-    /// Objects directly inside it.
+    /// The objects directly inside the requested one.
     Down,
-    /// The largest one that encloses it.
+    /// The largest network that encloses the requested one.
     Top,
-    /// The smallest ones inside it.
+    /// The smallest objects inside the requested one.
     Bottom,
 }
 
@@ -114,8 +114,8 @@ const KINDS: [(Kind, &str); 21] = [
     (Kind::Reverse(Collection::Autnums), "autnums/reverse"),
 ];
 
-/// Other words that people use, and those before the objects in WHOIS answers (RFC 2622, and those
-/// of ARIN and ICANN).
+/// Other words for kinds: those that people use, and those that begin objects in WHOIS answers (RFC
+/// 2622, ARIN and ICANN).
 const ALIASES: [(Kind, &str); 18] = [
     (Kind::Nameserver, "ns"),
     (Kind::Autnum, "asn"),

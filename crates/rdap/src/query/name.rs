@@ -57,7 +57,7 @@ impl Name {
         is_reverse(&self.ascii)
     }
 
-    /// The name with U-labels, which UTS 46 treats as the same name.
+    /// The name with U-labels; UTS 46 treats both forms as one name.
     pub(super) fn shown(&self) -> String {
         let (unicode, result) =
             Uts46::new().to_unicode(self.ascii.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);

@@ -189,8 +189,8 @@ pub(super) fn has_mask(text: &str) -> bool {
     })
 }
 
-/// The address of a prefix whose last octets are left out, as in `10/8`: its length shows how many
-/// there must be.
+/// The address of a prefix whose last octets are left out, as in `10/8`. The prefix length shows
+/// how many octets there must be.
 fn padded(start: &str, length: &str) -> Option<IpAddr> {
     let octets: Option<Vec<u8>> = start.split('.').map(short_number).collect();
     let octets = octets.filter(|octets| octets.len() < 4)?;

@@ -8,11 +8,11 @@ use super::{QueryError, encoding};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Parameter {
-    /// Only `active` or only `inactive` relatives. RFC 9910 §3.
+    /// Search only for `active` or only for `inactive` relatives. RFC 9910 §3.
     Status,
     /// A named set of members, such as `id`, `brief` or `full`. RFC 8982 §2.
     FieldSet,
-    /// Properties in order, each with `:a` or `:d`. RFC 8977 §2.3.
+    /// The properties to sort by, in order, each with `:a` or `:d`. RFC 8977 §2.3.
     Sort,
     /// Whether the answer gives the total number. RFC 8977 §2.2.
     Count,
@@ -98,7 +98,8 @@ impl Parameters {
         Ok(())
     }
 
-    /// Encodes `lead` followed by the parameters joined by `&`; empty if there are none.
+    /// Encodes `lead`, followed by the parameters joined by `&`. The result is empty if there are
+    /// no parameters.
     pub(super) fn encoded(&self, lead: &str) -> String {
         self.joined(lead, "&", encoding::encode)
     }

@@ -82,7 +82,7 @@ pub(super) fn word(text: &str) -> Option<&str> {
     (is_word && word.contains(|c: char| !c.is_ascii_hexdigit())).then_some(word)
 }
 
-/// The URL of a query of RDAP whose scheme is missing.
+/// The URL of an RDAP query, if the text is one without its scheme.
 pub(super) fn rdap_url(text: &str) -> Option<String> {
     let (host, _) = text.trim_start_matches("//").split_once('/')?;
     let (host, _) = host.split_once(':').unwrap_or((host, ""));
@@ -164,7 +164,7 @@ fn is_bracketed(host: &str) -> bool {
     inside.is_some_and(|inside| inside.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Whether it is a name, and not an address or a part of one.
+/// Whether the host is a name, and not an address or a part of one.
 fn is_name(host: &str) -> bool {
     host.parse::<IpAddr>().is_err() && host.contains(char::is_alphabetic)
 }

@@ -33,7 +33,8 @@ pub(super) fn read(text: &str, forced: Option<Kind>) -> Result<Query, QueryError
     }
 }
 
-/// Parses text of a known kind. It can still contain the word, or be the path.
+/// Parses text of a known kind. The text may still begin with the word for the kind, or be its
+/// path.
 fn forced_as(kind: Kind, text: &str) -> Result<Query, QueryError> {
     if let Some((named, rest)) = split_word(text)
         && named == kind
@@ -88,8 +89,8 @@ fn split_word(text: &str) -> Option<(Kind, &str)> {
     Some((Kind::named(word)?, rest.trim_start()))
 }
 
-/// The kind that the form suggests. There is always one; a text that does not fit is then refused
-/// as that kind.
+/// The kind that the form of the text suggests. There is always one; if the text is not valid as
+/// that kind, it is refused.
 fn recognise(text: &str) -> Kind {
     let of_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if text == "help" {

@@ -37,7 +37,7 @@ pub struct NamedColumn {
     values: fn(Subject<'_>) -> Vec<String>,
 }
 
-/// Shows columns as their names: addresses of functions would differ between processes.
+/// Shows a column as its name: the address of its function would differ between processes.
 impl fmt::Debug for NamedColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
@@ -80,7 +80,7 @@ impl Column {
             .collect()
     }
 
-    /// The name as it was requested.
+    /// The name of the column, as the user wrote it.
     pub fn name(&self) -> String {
         match &self.0 {
             Source::NamedColumn(known) => known.name.to_owned(),

@@ -9,7 +9,7 @@ pub fn header(columns: &[Column]) -> String {
     row(columns.iter().map(Column::name))
 }
 
-/// A row for each result of a search, otherwise one.
+/// One row for each result of a search, and one for any other answer.
 pub(super) fn rows(told: &LookupResult<'_>, columns: &[Column]) -> String {
     Subject::all(told)
         .into_iter()

@@ -100,7 +100,7 @@ impl Value {
 pub(super) struct Facts {
     pub(super) now: Date,
     gathered: Vec<Fact>,
-    /// The number of values in them.
+    /// The number of values in these facts.
     told: usize,
 }
 
@@ -130,7 +130,8 @@ impl Facts {
         facts.gathered
     }
 
-    /// Adds a fact, or adds to the fact with that label. Does nothing without values.
+    /// Adds values as a new fact, or to the fact with that label. Does nothing if there are no
+    /// values.
     pub(super) fn add(
         &mut self,
         block: Block,
@@ -287,7 +288,7 @@ impl Facts {
         }
     }
 
-    /// Adds those members with well-known names of an object whose class is unknown.
+    /// Adds the members that have well-known names, for an object whose class is unknown.
     fn unknown(&mut self, item: Item<'_>) {
         self.text(Block::Name, "Class", item.class_name());
         self.text(Block::Name, "Name", item.text("name"));

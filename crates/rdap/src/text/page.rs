@@ -98,8 +98,8 @@ impl Page {
         }
     }
 
-    /// The text and its note; only the note if the terminal lacks the characters of the text and
-    /// the note says the same in ASCII.
+    /// The text and its note. If the terminal cannot show the text, and the note says the same in
+    /// ASCII, only the note.
     pub(super) fn worded<'t>(&self, text: &'t str, note: &'t str) -> (&'t str, &'t str) {
         let same = note.contains("xn--") && note.is_ascii();
         if self.style.unicode || text.is_ascii() || !same {

@@ -61,7 +61,7 @@ fn in_full(page: &mut Page, told: &LookupResult<'_>, now: Date) {
     }
 }
 
-/// The query, and why there is nothing to show.
+/// Shows the query, and why there is nothing to show if there is no answer.
 fn outcome_line(page: &mut Page, told: &LookupResult<'_>) {
     let (tone, words) = match told.first.state {
         State::NotRegistered => (Tone::Warn, "is not registered"),

@@ -7,12 +7,12 @@ use crate::answer::{Answer, Contact, Domain, Event, Item, Network, Object, Redac
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) told: &'a LookupResult<'a>,
-    /// The registry's object, then the registrar's.
+    /// The object in the registry's answer, and that in the registrar's.
     pub(super) objects: [Option<Object<'a>>; 2],
 }
 
 impl<'a> Subject<'a> {
-    /// A subject for each result of a search, otherwise one.
+    /// Makes a subject for each result of a search, and one for any other answer.
     pub(super) fn all(told: &'a LookupResult<'a>) -> Vec<Self> {
         let first = found(&told.first);
         if let Some(Object::Search(search)) = first.map(Answer::object) {

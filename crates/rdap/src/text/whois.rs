@@ -9,7 +9,7 @@ use super::subject::{found, trouble};
 use super::{LookupResult, Part};
 use crate::answer::{Answer, Date, Entity, Event, Item, Object};
 
-/// The registry's lines, then the registrar's.
+/// Returns the registry's lines, then the registrar's.
 pub(super) fn tell(told: &LookupResult<'_>) -> String {
     let mut lines = Lines {
         text: String::new(),
@@ -64,7 +64,7 @@ fn object(lines: &mut Lines, object: Object<'_>, answer: &Answer) {
 /// Lines, each safe for a terminal.
 struct Lines {
     text: String,
-    /// These lines come from the registrar.
+    /// Whether these lines come from the registrar.
     of_registrar: bool,
 }
 

@@ -11,7 +11,8 @@ use super::when::distance;
 use crate::answer::{Answer, Date, Node, status};
 use heading::{heading, rank};
 
-/// The indentation of one level of nesting, and the largest in all: deep nesting must leave room.
+/// The indentation of one level of nesting, and the largest indentation: deep nesting must leave
+/// room for text.
 const INDENT_STEP: usize = 2;
 const MAX_INDENT: usize = 24;
 /// Members that are texts and together no longer than this share a line.
@@ -100,7 +101,7 @@ impl Whole<'_> {
         }
     }
 
-    /// Adds an object below its heading. A dash marks the beginning of one of several.
+    /// Adds an object below its heading. If it is one of several, a dash marks its beginning.
     fn block(&mut self, object: &Node, indent: usize, is_one_of_several: bool) {
         self.page.end_line();
         if is_one_of_several {

@@ -13,7 +13,7 @@ const FORM: Form = Form {
 const MAX_KEY: usize = 16 << 10;
 const MAX_FIELD: usize = 16 << 10;
 const MAX_FIELDS: usize = 64;
-/// The largest size in bytes of everything before the body.
+/// The largest size of the part before the body, in bytes.
 pub(super) const MAX_HEAD_LENGTH: usize = 128 << 10;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Entry {
     pub(super) answer: Stored,
 }
 
-/// Everything before the body; `None` if it could not be parsed again.
+/// Encodes the part before the body; `None` if it could not be parsed again.
 pub(super) fn encode(key: &[u8], stored: &Stored) -> Option<Vec<u8>> {
     let is_short = |name: &str, value: &[u8]| name.len().max(value.len()) <= MAX_FIELD;
     let fits = key.len() <= MAX_KEY

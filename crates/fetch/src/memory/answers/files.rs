@@ -18,7 +18,7 @@ const SHARDS: usize = 16;
 const HASH: usize = 20;
 /// The largest number of files that are examined at once.
 const MAX_ITEMS: usize = 200_000;
-/// After this time, an unfinished file belongs to no running process.
+/// The age after which an unfinished file belongs to no running process.
 const FORGOTTEN: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
@@ -57,8 +57,8 @@ impl AnswerFiles {
     }
 
     /// Records that bytes were written, and checks the directory if it is time: after each 256th
-    /// file by hash, and after much was written by one process. So both many small runs and a
-    /// single large one stay within the size, and most writes cost nothing more.
+    /// file by hash, and after one process has written much. So both many small runs and a single
+    /// large one stay within the size, and most writes cost no check.
     pub(super) fn written(&self, name: &str, bytes: usize, now: Stamp) {
         let Some(shard) = self.shard(name) else {
             return;

@@ -42,8 +42,8 @@ impl OriginState {
         }
     }
 
-    /// Stores the pool's knowledge. Values that the pool does not have stay unchanged, unless it
-    /// would have learnt them.
+    /// Stores the pool's knowledge. Values that the pool lacks stay unchanged, unless it would have
+    /// learnt them if they were still true.
     pub fn learn(&mut self, known: &OriginKnowledge, now: Stamp) {
         self.alt_svc = known.alt_svc.as_ref().map(|alternative| Alternative {
             port: alternative.port,

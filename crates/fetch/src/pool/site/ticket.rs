@@ -24,7 +24,7 @@ pub(super) struct Seeking {
 }
 
 impl Site {
-    /// Called for each answer; `lane` carried it.
+    /// Begins the search for a ticket, if it is time. Called for each answer; `lane` carried it.
     pub(in crate::pool) fn seek_ticket(self: &Arc<Self>, lane: &Lane) {
         let settings = &self.context.settings;
         let strategy = settings.strategy;

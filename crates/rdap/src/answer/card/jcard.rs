@@ -156,7 +156,7 @@ fn take_address<'a>(contact: &mut Contact<'a>, property: Property<'a>) {
     }
 }
 
-/// All texts in a value that are not blank, in order.
+/// The texts in a value, in order, without blank ones.
 fn texts(node: &Node) -> Vec<&str> {
     let mut found = Vec::new();
     gather_texts(node, &mut found);

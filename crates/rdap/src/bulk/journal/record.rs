@@ -19,7 +19,8 @@ pub(super) const RECORD: usize = 24;
 pub(super) struct Header {
     bytes: [u8; HEADER],
     length: u64,
-    /// Included in the checksum, so that a record of one journal is not valid in another.
+    /// A random number that is part of the checksum, so that a record of one journal is not valid
+    /// in another.
     seed: u64,
 }
 
@@ -117,7 +118,7 @@ pub(super) struct ReplayedJournal {
     pub(super) count: u64,
     /// The end of the output according to the last valid record.
     pub(super) end: u64,
-    /// An invalid record is followed by a valid one.
+    /// Whether an invalid record is followed by a valid one.
     pub(super) is_damaged: bool,
 }
 

@@ -250,7 +250,7 @@ fn a_million_positions_take_little_memory() {
     assert!(finished.has(999_999) && !finished.has(1_000_000));
 }
 
-/// Writes until it is killed.
+/// Writes results until the process is killed.
 #[test]
 fn one_that_is_killed() {
     let Some(directory) = std::env::var_os(DIRECTORY) else {

@@ -43,7 +43,7 @@ const KINDS: [&str; 6] = [
     "device",
 ];
 
-/// The types of values that each property allows; others than these allow all.
+/// The types of values that a property allows; `None` if it allows all.
 fn types(property: &str) -> Option<&'static [&'static str]> {
     Some(match property {
         "kind" | "fn" | "n" | "nickname" | "gender" | "adr" | "email" | "title" | "role"

@@ -10,7 +10,7 @@ use crate::answer::Node;
 /// The number of values that can still be visited.
 pub(in crate::check) struct Budget(usize);
 
-/// This many names of members, or bytes of text, cost as much as one value.
+/// The number of names of members, or of bytes of text, that cost as much as one value.
 const NAMES: usize = 8;
 const BYTES: usize = 64;
 

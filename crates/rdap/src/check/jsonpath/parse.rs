@@ -400,7 +400,7 @@ fn test(term: Term) -> Read<Test> {
     }
 }
 
-/// Only one value can be compared.
+/// Converts a term to an operand of a comparison: it must have only one value.
 fn operand(term: Term) -> Read<Operand> {
     match term {
         Term::Operand(operand) => Ok(operand),

@@ -1,4 +1,4 @@
-//! Answers about something else than was asked for.
+//! Answers that are about another object than the requested one.
 
 use url::Url;
 

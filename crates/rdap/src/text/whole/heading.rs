@@ -80,7 +80,7 @@ const MEMBERS: &[(&str, &str)] = &[
     ("lang", "Language"),
 ];
 
-/// The members after all unknown ones.
+/// The members that come after all unknown ones.
 const LAST: &[(&str, &str)] = &[
     ("redacted", "Redacted"),
     ("paging_metadata", "Paging"),

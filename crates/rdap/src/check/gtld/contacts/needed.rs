@@ -21,10 +21,10 @@ rules! { Gtld;
 /// A registered name of a redacted field, and the field itself.
 pub(super) struct Field {
     pub(super) name: &'static str,
-    /// The role of the contact that has it; `None` for a field of the domain.
+    /// The role of the contact that has the field; `None` for a field of the domain.
     pub(super) role: Option<&'static str>,
     pub(super) part: Part,
-    /// The rule that is violated if it is neither given nor redacted.
+    /// The rule that is violated if the field is neither given nor redacted.
     pub(super) needed: Option<&'static Check>,
 }
 
@@ -153,7 +153,7 @@ fn number(card: &Node, kind: &str, extension: bool) -> bool {
         })
 }
 
-/// Whether some text in it is not blank.
+/// Whether the value contains a text that is not blank.
 fn is_filled(node: &Node) -> bool {
     match node {
         Node::Text(text) => !text.trim().is_empty(),
