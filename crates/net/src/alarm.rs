@@ -22,13 +22,13 @@ impl Alarm {
         Ok(Self { timer })
     }
 
-    /// Sets it to expire after this time; replaces an earlier setting.
+    /// Sets the alarm to expire after this time; replaces an earlier setting.
     pub fn set(&self, after: Duration) -> io::Result<()> {
         let at_once = Duration::from_nanos(1);
         sys::alarm::set_timer(self.timer.as_fd(), after.max(at_once))
     }
 
-    /// Whether it has expired since it was set, or since the last call.
+    /// Whether the alarm has expired since it was set, or since the last call.
     pub fn hear(&self) -> bool {
         (&self.timer).read(&mut [0; 8]).is_ok()
     }

@@ -6,7 +6,8 @@ use roundtrip_model::{Clock, ClockReading, Moment};
 
 use crate::sys;
 
-/// The largest distance of two readings between which nothing else happened.
+/// The largest distance of two readings of clocks that counts as simultaneous: nothing else
+/// happened in between.
 const MAX_GAP: Duration = Duration::from_micros(2);
 
 /// Monotonic time since the clock was created.

@@ -167,7 +167,7 @@ pub(crate) struct OpenedConnection {
 }
 
 pub(crate) enum AttemptError {
-    /// A local error: another address will not help.
+    /// A local error, which would be the same for other addresses.
     Local(NetError),
     Peer(FailedAttempt),
 }
@@ -175,14 +175,15 @@ pub(crate) enum AttemptError {
 /// A refusal, or another failure of an address.
 pub(crate) struct FailedAttempt {
     pub(crate) error: io::Error,
-    /// When it came. The client may have noticed it later.
+    /// When the failure came. The client may have noticed it later.
     pub(crate) at: Moment,
     /// The time when the client did not run although it could have.
     pub(crate) absence: Option<Event>,
 }
 
 impl FailedAttempt {
-    /// It came within the call that asked for the connection, after `began`: nothing was awaited.
+    /// Makes a failure that came within the call that asked for the connection, after `began`: the
+    /// client did not wait.
     fn at_once(
         error: io::Error,
         began: Presence,
@@ -195,8 +196,8 @@ impl FailedAttempt {
         AttemptError::Peer(Self::new(error, at, absent, throttling))
     }
 
-    /// It came while the client waited. The kernel does not stamp it, but knows for how long the
-    /// thread was ready to run without running.
+    /// Makes a failure that came while the client waited. The kernel does not stamp it, but knows
+    /// for how long the thread was ready to run without running.
     fn later(
         error: io::Error,
         delay: RunDelay,

@@ -43,8 +43,8 @@ pub fn schedstat(file: impl AsRef<Path>) -> Option<(Duration, Duration)> {
 /// interrupted thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadCpu {
-    /// From `getrusage`: the sum is exact to the microsecond, the split is estimated from ticks on
-    /// most kernels.
+    /// The user's part, from `getrusage`: the sum of both is exact to the microsecond, and most
+    /// kernels estimate the split from ticks.
     pub user: Duration,
     pub system: Duration,
     /// User and system time together from `CLOCK_THREAD_CPUTIME_ID`, in nanoseconds.

@@ -23,7 +23,7 @@ const MAX_SHORT: u64 = 5_000;
 /// Writes that are not acknowledged, in the clock's own time.
 #[derive(Debug, Default)]
 pub(crate) struct PendingWrites {
-    /// The position in the stream from which the kernel counts; `None` if it does not stamp.
+    /// The position in the stream from which the kernel counts; `None` if it makes no timestamps.
     origin: Option<u64>,
     under_way: VecDeque<PendingWrite>,
     /// The position after the last write.
@@ -38,7 +38,7 @@ struct PendingWrite {
     /// The time before the system call.
     written: Moment,
     left: Option<Moment>,
-    /// The time when it was sent again.
+    /// The time when the data was sent again.
     again: Option<Moment>,
     /// The data fits any initial window.
     is_short: bool,

@@ -44,8 +44,8 @@ impl Connect {
     }
 }
 
-/// IPv6 first, then alternating, each family in the resolver's order, but `first` before all others
-/// (RFC 8305 §4).
+/// Orders addresses: IPv6 first, then alternating, each family in the resolver's order, but `first`
+/// before all others (RFC 8305 §4).
 fn alternate(peers: &[SocketAddr], first: Option<IpAddr>) -> Vec<SocketAddr> {
     let (six, four): (Vec<SocketAddr>, Vec<SocketAddr>) = peers.iter().partition(|p| p.is_ipv6());
     let (mut six, mut four) = (six.into_iter(), four.into_iter());
@@ -160,7 +160,8 @@ impl Race<'_> {
 }
 
 impl Drop for Race<'_> {
-    /// Records attempts that are still running when the race ends, too (lost, or timed out).
+    /// When the race ends, also records the attempts that are still running: they lost, or timed
+    /// out.
     fn drop(&mut self) {
         let now = self.recorder.now();
         for running in self.running.drain(..) {

@@ -21,7 +21,7 @@ pub(crate) struct GapSigns {
     pub(crate) out_of_order: u32,
     /// The amount of data in a full segment of the peer.
     pub(crate) full: u32,
-    /// The time since the last segment arrived that acknowledged data, as all segments do.
+    /// The time since the last segment with an acknowledgement arrived; all segments have one.
     pub(crate) last_arrival: Duration,
 }
 

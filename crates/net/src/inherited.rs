@@ -11,7 +11,7 @@ use crate::sys;
 
 /// The first passed descriptor; the others follow it.
 const FIRST: RawFd = 3;
-/// No service has more.
+/// The largest number of sockets; no service has more.
 const MAX_SOCKETS: RawFd = 1024;
 
 /// Sockets that nothing has taken yet to serve their addresses.

@@ -57,7 +57,8 @@ impl Plain {
         matches!(read, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// The same, but asks the kernel: the runtime may not have heard yet of what has arrived.
+    /// Like [`Self::is_quiet`], but asks the kernel: the runtime may not have heard yet of what has
+    /// arrived.
     pub fn is_quiet_now(&self) -> bool {
         let peeked = SockRef::from(&self.stream).peek(&mut [MaybeUninit::uninit()]);
         matches!(peeked, Err(e) if e.kind() == io::ErrorKind::WouldBlock)

@@ -29,7 +29,7 @@ impl Presence {
         }
     }
 
-    /// The same presence at another moment, with the same use of the processor.
+    /// This presence, but at another moment.
     pub(crate) fn moved(self, at: Moment) -> Self {
         Self { at, ..self }
     }
@@ -84,7 +84,7 @@ impl Presence {
     }
 }
 
-/// For how long a thread had been ready to run without running.
+/// How long a thread had been ready to run without running, at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunDelay {
     thread: ThreadId,
@@ -99,7 +99,7 @@ impl RunDelay {
         }
     }
 
-    /// How much longer that is now, if the kernel tells and this is the same thread.
+    /// By how much that has grown, if the kernel reports it and this is the same thread.
     pub(crate) fn more(self) -> Option<Duration> {
         let now = Self::now();
         let both = now.waited.zip(self.waited);
@@ -141,8 +141,8 @@ impl Attendance {
         }
     }
 
-    /// What had arrived at `at` is read now. Returns when and how long the thread was not running;
-    /// `None` if it ran all the time.
+    /// Notes that what had arrived at `at` is read now. Returns when and how long the thread was
+    /// not running; `None` if it ran all the time.
     pub fn read(&mut self, at: Moment, recorder: &Recorder) -> Option<(Moment, Event)> {
         let (zero, clock) = (recorder.zero(), recorder.clock());
         let arrived = zero + at.since(Moment::ZERO);
@@ -158,7 +158,7 @@ impl Attendance {
     }
 }
 
-/// Determines why the client did not run.
+/// Tells why the client did not run: whether a quota was used up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throttling(Duration);
 

@@ -306,7 +306,8 @@ struct ServiceAnswer {
     arrived: Option<Duration>,
 }
 
-/// When the last of these answers arrived, by the wall clock, if that is known of each.
+/// When the last of these answers arrived, by the wall clock; `None` if that is not known for all
+/// of them.
 fn last_arrival<'a>(queries: impl Iterator<Item = &'a AddressQuery>) -> Option<Duration> {
     let arrivals = queries.map(|query| query.outcome.as_ref().ok()?.arrived);
     arrivals.collect::<Option<Vec<_>>>()?.into_iter().max()
@@ -332,7 +333,8 @@ impl AddressQuery {
     }
 }
 
-/// Notes if one query was answered at once and the other was not: the first waited for the second.
+/// Notes if one query was answered at once and the other was not: the lookup then waited for the
+/// second.
 fn compare(waits: &mut NameWaits, four: &AddressQuery, six: &AddressQuery) {
     for (clean, late, kind) in [(four, six, "AAAA"), (six, four, "A")] {
         if clean.is_clean() && late.is_unanswered() {

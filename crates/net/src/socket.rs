@@ -29,8 +29,8 @@ pub struct Socket {
     room: Writable,
     recorder: Recorder,
     state: Arc<Mutex<SocketState>>,
-    /// Bytes were sent and nothing has arrived since, or there was nothing to read: the next
-    /// arrival ends a wait.
+    /// Whether the next arrival ends a wait: bytes were sent and nothing has arrived since, or
+    /// there was nothing to read.
     waiting: bool,
     watch: WaitTracker,
     looks: Looks,

@@ -80,7 +80,7 @@ pub(crate) struct RawTcpInfo {
     pub(crate) reord_seen: u32,
     pub(crate) rcv_ooopack: u32,
     pub(crate) snd_wnd: u32,
-    /// `u32::MAX` if the kernel does not report it.
+    /// The receive window; `u32::MAX` if the kernel does not report it.
     pub(crate) rcv_wnd: u32,
     /// The structure's length is a multiple of 8.
     pub(crate) rehash: u32,

@@ -26,7 +26,7 @@ pub(crate) struct WaitCounters {
     pub(crate) bytes: u64,
     /// The amount of data in a full segment of the peer.
     pub(crate) full: u32,
-    /// Acknowledgements without data that left.
+    /// The number of acknowledgements that left without data.
     pub(crate) acks: u32,
     pub(crate) rtt: Duration,
     /// The receive window that was last announced to the peer, if the kernel reports it.
@@ -117,7 +117,7 @@ impl WaitTracker {
         (at, events)
     }
 
-    /// Whether the overtaken segments are still missing: then exactly the other segments can be
+    /// Whether the overtaken segments are still missing. If so, exactly the other segments can be
     /// read.
     fn is_gap_open(&self, overtaken: u32, counters: WaitCounters) -> bool {
         let came = counters.segments.saturating_sub(self.judged.segments);
@@ -131,8 +131,7 @@ impl WaitTracker {
         self.last_arrival = self.last_arrival.max(Some(at));
     }
 
-    /// How long some segment had to wait before it could be read: its timestamp is earlier than the
-    /// others.
+    /// How long some segment had to wait before it could be read: its timestamp is the earliest.
     fn late(&self, arrival: AwaitedArrival, at: Moment) -> Duration {
         let stamps = [arrival.first, arrival.second, arrival.last];
         let stamps = stamps.into_iter().flatten();
@@ -166,8 +165,9 @@ fn shortest_pause(counters: WaitCounters) -> Duration {
     MIN_PAUSE.max(counters.rtt / 4)
 }
 
-/// Segments that had overtaken others could be read only when those arrived. They carry a later
-/// timestamp, unless the kernel merged both: it keeps the timestamp of the early one.
+/// The time when an arrival could be read. Segments that overtook others could be read only when
+/// the overtaken ones arrived. These have a later timestamp, unless the kernel merged both: it then
+/// keeps the earlier timestamp.
 fn time_of(arrival: AwaitedArrival, overtaken: bool) -> Moment {
     let first = arrival.first.or(arrival.last);
     let own = !overtaken || arrival.first > arrival.last.min(arrival.second.or(arrival.last));

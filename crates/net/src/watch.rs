@@ -19,8 +19,8 @@ impl Watch {
         sys::watch(same).map(Self)
     }
 
-    /// Ready until the guard is told that there was nothing to read. After that, the task is woken
-    /// when there is something to read again.
+    /// Ready until the caller tells the guard that there was nothing to read. After that, the task
+    /// is woken when there is something to read again.
     pub fn poll_readable(
         &self,
         cx: &mut Context<'_>,

@@ -122,8 +122,9 @@ impl Builder {
         self
     }
 
-    /// Leaves segmentation to the interfaces at both ends, as real ones do: fewer, larger packets
-    /// cross, which a real path would never see. Cannot be combined with boxes that change packets.
+    /// Leaves segmentation to the interfaces at both ends, as on real machines. Fewer and larger
+    /// packets then cross the path, which a real path would never see. Cannot be combined with
+    /// boxes that change packets.
     #[must_use]
     pub fn offload(mut self, offload: bool) -> Self {
         self.offload = offload;
@@ -141,7 +142,7 @@ impl Builder {
 
     /// Connects both ends with only a veth pair, so that measurements of processor cost contain
     /// only the kernel's work. Without a relay there is no delay, loss, rate, box or recording:
-    /// requesting one is [`PathError::Bare`], and [`Path::counters`] stay at 0.
+    /// requesting one of these is [`PathError::Bare`], and [`Path::counters`] stay at 0.
     ///
     /// With [`Builder::offload`] the interfaces keep the kernel's defaults: TCP super-segments and
     /// `UDP_SEGMENT` batches cross whole. Without it, every packet that crosses is a real segment:

@@ -13,9 +13,9 @@ const MAX_LIST_BYTES: usize = 1024;
 /// The host's congestion controls, as far as they can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CongestionControls {
-    /// Those that every namespace can choose, separated by spaces.
+    /// The algorithms that every namespace can choose, separated by spaces.
     allowed: String,
-    /// Those that the kernel has loaded, separated by spaces.
+    /// The algorithms that the kernel has loaded, separated by spaces.
     available: String,
 }
 

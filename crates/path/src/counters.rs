@@ -8,9 +8,9 @@ use roundtrip_model::Histogram;
 /// Counters of both directions since the path was built.
 #[derive(Clone, Debug, Default)]
 pub struct PathCounters {
-    /// From the client to the server.
+    /// The counters of packets from the client to the server.
     pub up: DirectionCounters,
-    /// From the server to the client.
+    /// The counters of packets from the server to the client.
     pub down: DirectionCounters,
 }
 
@@ -19,13 +19,13 @@ pub struct PathCounters {
 pub struct DirectionCounters {
     /// The number of packets that entered. The n-th packet has number n.
     pub packets: u64,
-    /// Their bytes, IP headers included.
+    /// The bytes of these packets, IP headers included.
     pub bytes: u64,
     /// Packets that left the path at the other end.
     pub delivered: u64,
     /// Packets that the path lost on purpose.
     pub dropped: u64,
-    /// The same packets by cause: `loss`, `queue full`, the name of a middlebox …
+    /// The dropped packets by cause: `loss`, `queue full`, the name of a middlebox …
     pub causes: BTreeMap<&'static str, u64>,
     /// Packets lost because the relay could not keep up. Unless this is 0, do not trust a
     /// measurement.
@@ -33,11 +33,11 @@ pub struct DirectionCounters {
     /// Packets longer than the path's MTU, which were not carried: something inside the path joined
     /// segments.
     pub oversized: u64,
-    /// How much later than due each packet was released.
+    /// How late each packet was released.
     pub lateness: Lateness,
 }
 
-/// Beyond this lateness, times measured across the path include the relay's own delay.
+/// The lateness beyond which times measured across the path include the relay's own delay.
 const LATE_RELEASE: Duration = Duration::from_millis(1);
 
 impl PathCounters {

@@ -40,8 +40,8 @@ pub(crate) struct CourseOutput {
 pub(crate) struct Course {
     /// The hops in order from the client to the server.
     stations: Vec<PlacedHop>,
-    /// The first hop of each direction, and the next one after each station; `None` is the end of
-    /// the path.
+    /// The first hop of each direction, and the hop after each station; `None` is the end of the
+    /// path.
     first: PerWay<Option<usize>>,
     next: Vec<PerWay<Option<usize>>>,
     agenda: CourseSchedule,
@@ -159,7 +159,7 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Adds its name to each packet, and holds it for a millisecond.
+    /// A hop for tests: adds its name to each packet, and holds it for a millisecond.
     struct Stamp(u8);
 
     impl Hop for Stamp {

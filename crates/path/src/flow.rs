@@ -27,7 +27,8 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// `None` for packets without ports: later fragments, ICMP errors, other protocols.
+    /// The flow of a packet; `None` if it has no ports: later fragments, ICMP errors, other
+    /// protocols.
     pub(crate) fn from_packet(packet: &Packet<'_>, way: Direction) -> Option<Self> {
         let protocol = packet.protocol();
         let (from, to) = match protocol {
@@ -120,8 +121,7 @@ impl<T> FlowTable<T> {
         self.entries.remove(flow).map(|entry| entry.value)
     }
 
-    /// Removes an eighth of the entries at once, so that the search is amortised over many
-    /// insertions.
+    /// Removes an eighth of the entries at once, so that one search serves many insertions.
     fn forget_oldest(&mut self) {
         let mut times: Vec<Duration> = self.entries.values().map(|entry| entry.seen).collect();
         let (_, limit, _) = times.select_nth_unstable(self.most / 8);

@@ -57,9 +57,9 @@ pub(crate) type MiddleboxResult = Result<Box<dyn Hop>, String>;
 #[derive(Debug)]
 pub(crate) struct MiddleboxKind {
     pub(crate) name: &'static str,
-    /// Its effect, as shown to users.
+    /// The middlebox's effect, as shown to users.
     pub(crate) does: &'static str,
-    /// The form of its argument, if it takes one.
+    /// The form of the middlebox's argument, if it takes one.
     pub(crate) argument: Option<&'static str>,
     pub(crate) make: fn(Option<&str>) -> MiddleboxResult,
 }

@@ -26,8 +26,8 @@ pub const SERVER_NAMES: &[&str] = &["server", "server.test", "origin.test"];
 const HOSTS: &CStr = c"/etc/hosts";
 const RESOLVER: &CStr = c"/etc/resolv.conf";
 
-/// Sockets of the host's resolvers (that of systemd, and the cache of the C library), which would
-/// bypass these files.
+/// Sockets of the host's resolvers (systemd's, and the cache of the C library), which would bypass
+/// these files.
 const RESOLVER_SOCKETS: [&CStr; 2] = [
     c"/run/systemd/resolve/io.systemd.Resolve",
     c"/run/nscd/socket",
@@ -45,7 +45,8 @@ const SCRATCH_DIRECTORIES: [[&CStr; 3]; 3] = [
 #[derive(Debug)]
 pub(crate) struct HostNames {
     hosts: Vec<u8>,
-    /// `None` keeps the host's file: nothing answers inside anyway.
+    /// The content of resolv.conf. `None` keeps the host's file, because nothing answers inside
+    /// anyway.
     resolver: Option<Vec<u8>>,
 }
 

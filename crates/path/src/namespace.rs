@@ -42,7 +42,8 @@ struct NamespaceHandles {
 }
 
 impl NamespaceHandles {
-    /// Moves the calling process, which must be single-threaded, inside. Does not allocate.
+    /// Moves the calling process, which must be single-threaded, into the namespace. Does not
+    /// allocate.
     fn enter(&self) -> Result<(), ChildFailure> {
         if let Some(user) = &self.user {
             namespace::join(NamespaceKind::User, user.as_fd())

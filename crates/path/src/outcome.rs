@@ -18,7 +18,7 @@ pub(crate) struct ChildFailure {
 }
 
 impl ChildFailure {
-    /// For `map_err`: converts an error into a failure of `step`.
+    /// Converts an error into a failure of `step`, for `map_err`.
     pub(crate) fn at(step: SetupStep) -> impl Fn(io::Error) -> Self {
         move |error| Self {
             step,
@@ -48,7 +48,7 @@ impl From<ChildFailure> for io::Error {
     }
 }
 
-/// In the child: reports success, and hands over the descriptors.
+/// Reports success and hands over the descriptors. Called in the child.
 pub(crate) fn tell_success(
     line: BorrowedFd<'_>,
     descriptors: &[RawFd],
@@ -63,7 +63,7 @@ pub(crate) fn tell_failure(line: BorrowedFd<'_>, failure: &ChildFailure) {
     let _ = descriptor::send_descriptors(line, &[failure.step as u8, a, b, c, d], &[]);
 }
 
-/// In the parent: waits for either report.
+/// Waits for either report. Called in the parent.
 pub(crate) fn await_outcome(child: &Child) -> Result<Vec<OwnedFd>, PathError> {
     let mut message = [0; 8];
     let hand_over = |source| PathError::Setup {

@@ -12,14 +12,14 @@ pub(crate) struct Packet {
     frame: Vec<u8>,
     /// The time at which it entered the path, on the path's clock.
     pub(crate) arrived: Duration,
-    /// The changes made to it; only present if a recording will contain it.
+    /// The changes made to the packet; only present if a recording will contain it.
     story: Option<Box<PacketHistory>>,
 }
 
 /// The history that a recorded packet carries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketHistory {
-    /// Its number in the recording; `None` for a packet that the path made.
+    /// The packet's number in the recording; `None` if the path made the packet.
     pub(crate) number: Option<u64>,
     /// The received frame; empty for a packet that the path made.
     pub(crate) original: Vec<u8>,
@@ -104,7 +104,7 @@ impl Packet {
 
 #[cfg(test)]
 impl Packet {
-    /// A packet of these bytes, for tests.
+    /// Makes a packet of these bytes, for tests.
     pub(crate) fn from_ip(ip: &[u8], at: Duration) -> Self {
         Self::arrived(frame::around(ip, Direction::Up), at, Some(1))
     }

@@ -16,7 +16,7 @@ pub struct Path {
     // Fields drop in this order: first the processes inside, then the relay, then the networks.
     pub(crate) _reaper: Reaper,
     pub(crate) uplink: Option<Uplink>,
-    /// `None` on a bare wire.
+    /// The relay; `None` on a bare wire.
     pub(crate) relay: Option<Relay>,
     pub(crate) client: Namespace,
     pub(crate) server: Namespace,

@@ -5,9 +5,9 @@
 #[derive(Debug)]
 pub struct Preset {
     pub name: &'static str,
-    /// Its properties, as words of a path.
+    /// The properties, as words of a path.
     pub words: &'static str,
-    /// The network that it represents, and the source of its figures.
+    /// The network that the preset represents, and the source of the figures.
     pub source: &'static str,
 }
 
@@ -19,7 +19,7 @@ const fn preset(name: &'static str, words: &'static str, source: &'static str) -
     }
 }
 
-/// Distances first, then access networks.
+/// All presets: distances first, then access networks.
 pub const PRESETS: &[Preset] = &[
     preset(
         "lan",

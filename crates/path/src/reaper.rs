@@ -186,7 +186,7 @@ fn hand_over(
     Ok(names)
 }
 
-/// Kills until no process is left inside; one that is still dying counts as left.
+/// Kills processes until none is left inside. A process that is still dying counts as left.
 fn sweep(namespaces: &[(u64, u64)]) {
     for _ in 0..MAX_SWEEPS {
         // Without /proc no process can be found. The namespaces still disappear with their last

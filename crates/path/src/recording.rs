@@ -45,7 +45,7 @@ impl PathEnd {
 struct PacketSight {
     at: Duration,
     end: PathEnd,
-    /// Whether it left the path there.
+    /// Whether the packet left the path at this end.
     leaves: bool,
     packet: Vec<u8>,
     comments: Vec<String>,
@@ -54,7 +54,8 @@ struct PacketSight {
 /// The reports of the relay.
 #[derive(Debug)]
 enum RecordingEvent {
-    /// Nothing later than `at` can be written until the fate of this packet is known.
+    /// A packet entered. Nothing later than `at` can be written until the fate of this packet is
+    /// known.
     Entered { number: u64, at: Duration },
     Fate {
         number: Option<u64>,
@@ -64,7 +65,7 @@ enum RecordingEvent {
 
 #[derive(Debug)]
 pub(crate) struct Recording {
-    /// `None` once the recording is closed.
+    /// The channel to the writer; `None` once the recording is closed.
     line: Option<Sender<RecordingEvent>>,
     thread: Option<JoinHandle<io::Result<()>>>,
     entered: u64,

@@ -24,7 +24,7 @@ pub enum NamespaceRefusal {
     /// Root without `CAP_SETFCAP` cannot be mapped into a user namespace (`user_namespaces(7)`,
     /// Linux 5.12).
     RootUnmappable,
-    /// None of the known settings forbids them: most often a container's seccomp filter does.
+    /// None of the known settings forbids namespaces: most often a container's seccomp filter does.
     Container,
 }
 

@@ -49,8 +49,8 @@ const THERE_END: WireEnd<'static> = WireEnd {
     mac: [2, 0, 0, 0, 2, 2],
 };
 
-/// Dropping it removes the interface at once; if that fails, the interface disappears with the
-/// namespace.
+/// The connection to the outside. Dropping it removes the interface at once; if that fails, the
+/// interface disappears with the namespace.
 #[derive(Debug)]
 pub(crate) struct Uplink {
     host: Rtnetlink,

@@ -12,7 +12,7 @@ use crate::presets::PRESETS;
 #[derive(Debug)]
 pub struct PathWord {
     pub name: &'static str,
-    /// The form of its value.
+    /// The form of the property's value.
     pub value: &'static str,
     pub help: &'static str,
     apply: fn(&mut Builder, &str) -> Result<(), String>,

@@ -11,8 +11,8 @@ pub enum Change {
     Touched(String),
     /// Any session could have changed.
     Everything,
-    /// The connection that reports changes of these was lost, or another server has them now:
-    /// until it is back, no change is reported.
+    /// The connection that reports changes of these sessions was lost, or another server has them
+    /// now. No change is reported until the connection is back.
     Lost(StorePart),
     /// The connection is back.
     Back,

@@ -42,7 +42,7 @@ const MAX_SWEPT: usize = 64;
 /// The time in milliseconds between two removals of expired sessions when nothing is written.
 const SWEEP_INTERVAL: u64 = 30_000;
 
-/// Shared by all threads.
+/// The sessions in one file, shared by all threads.
 #[derive(Clone)]
 pub struct Redb {
     shared: Arc<Shared>,
@@ -163,7 +163,7 @@ impl Redb {
         work(&transaction).map_err(StoreError::file)
     }
 
-    /// Each write also removes some expired sessions.
+    /// Runs a write, which also removes some expired sessions.
     fn write<T>(
         &self,
         work: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
@@ -220,7 +220,7 @@ impl Store for Redb {
         self.put_all(&[(sid, record)]).await
     }
 
-    /// All of them, or none.
+    /// Stores all of them, or none.
     async fn put_all(&self, sessions: &[(&str, &Record)]) -> Result<(), StoreError> {
         let written = |(sid, record): &(&str, &Record)| {
             check_sid(sid)?;
@@ -318,7 +318,7 @@ fn insert(
     note(transaction, sid)
 }
 
-/// Returns the session's expiry if it was there.
+/// Removes a session, and returns its expiry if it was there.
 fn remove(transaction: &WriteTransaction, sid: &str) -> Result<Option<u64>, redb::Error> {
     let mut sessions = transaction.open_table(SESSIONS)?;
     let removed = sessions.remove(sid)?;

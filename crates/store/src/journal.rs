@@ -15,7 +15,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Returns its number.
+    /// Adds a change, and returns its number.
     pub(crate) fn write(&mut self, sid: &str) -> u64 {
         if self.last.len() >= MAX_ENTRIES {
             self.last.pop_front();

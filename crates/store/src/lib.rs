@@ -52,7 +52,7 @@ pub const MAX_SID: usize = 512;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
     pub sids: Vec<String>,
-    /// The `after` for the next page; `None` at the end.
+    /// The value of `after` for the next page; `None` at the end.
     pub next: Option<String>,
 }
 
@@ -63,8 +63,8 @@ pub trait Store {
 
     async fn put(&self, sid: &str, record: &Record) -> Result<(), StoreError>;
 
-    /// Stores several sessions, in less time than one after the other takes; of two with the same
-    /// name, the later one stays. After an error, some of them may be stored.
+    /// Stores several sessions, which takes less time than storing them one by one. If two have the
+    /// same name, the later one stays. After an error, some of them may be stored.
     async fn put_all(&self, sessions: &[(&str, &Record)]) -> Result<(), StoreError> {
         for (sid, record) in sessions {
             self.put(sid, record).await?;
@@ -100,8 +100,8 @@ pub trait Source: Store {
     /// connection.
     async fn changed(&self);
 
-    /// Whether it reports changes of this session, or of all, at this moment. Answers can be kept
-    /// only while it does.
+    /// Whether the store reports changes of this session, or of all, at this moment. Answers can be
+    /// kept only while it does.
     fn is_watching(&self, sid: Option<&str>) -> bool;
 
     /// Whether the last request for this session, or for any, failed.

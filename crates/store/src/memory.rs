@@ -19,10 +19,11 @@ use once::OnceValues;
 
 /// The largest number of sessions.
 const MAX_SESSIONS: usize = 1 << 20;
-/// The largest number of expired sessions that each new one removes: more than are added.
+/// The largest number of expired sessions that each new one removes. It is greater than one, so
+/// that expired ones cannot pile up.
 const MAX_SWEPT: usize = 4;
 
-/// Shared by all threads.
+/// Sessions in memory, shared by all threads.
 #[derive(Clone)]
 pub struct Memory {
     shared: Arc<Shared>,
@@ -80,7 +81,7 @@ impl Memory {
         self.inner().journal.since(seen)
     }
 
-    /// A panic leaves nothing half done, so a poisoned lock can be used.
+    /// Locks the sessions. A panic leaves nothing half done, so a poisoned lock can be used.
     fn inner(&self) -> MutexGuard<'_, Inner> {
         let locked = self.shared.inner.lock();
         locked.unwrap_or_else(PoisonError::into_inner)

@@ -78,7 +78,7 @@ pub struct Found {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CacheStatus {
-    /// The session was known.
+    /// The session was in the cache.
     Hit,
     /// The store was asked.
     Miss,
@@ -166,7 +166,7 @@ impl<S: Source> Near<S> {
     }
 
     /// Whether [`Self::peek`] would find the same entry again. If so, this costs only a few loads.
-    /// Does not check the expiry; the record has it.
+    /// The caller checks the expiry, which is in the record.
     pub fn holds(&self, sid: &str, kept: &EntryHandle) -> bool {
         self.settle();
         if self.store.is_watching(Some(sid)) {
@@ -405,8 +405,9 @@ impl<S: Source> Near<S> {
         }
     }
 
-    /// What is known of a session whose answer has come. The store can stop watching, or refuse to
-    /// answer, before it says that changes were lost; its session is still in the cache then.
+    /// Takes what is known of a session whose answer has come. The store may stop reporting, or
+    /// refuse to answer, before it says that changes were lost; the session is then still in the
+    /// cache.
     fn take_doubt(&self, sid: &Rc<str>) -> Option<Revalidation> {
         let doubt = self.doubts.borrow_mut().take(sid);
         let cached = self.cache.borrow_mut().remove(sid);
@@ -439,8 +440,8 @@ impl<S: Source> Near<S> {
         Ok(Some(found(entry, CacheStatus::Stale)))
     }
 
-    /// A session with the same credentials keeps its handle; with other credentials it counts as
-    /// another.
+    /// Makes the session known again. With the same credentials it keeps its handle; with others it
+    /// counts as another session.
     fn revive(&self, before: Entry, record: Record) -> Entry {
         if before.revoked.is_fired() || before.record.credentials != record.credentials {
             self.fire(&before);
@@ -464,7 +465,7 @@ impl<S: Source> Near<S> {
         }
     }
 
-    /// Removes a session that is known to have ended, without asking.
+    /// Removes a session that is known to have ended, without a request to the store.
     fn end(&self, sid: &str) {
         if let Some(doubt) = self.doubts.borrow_mut().take(sid) {
             self.fire(&doubt.entry);

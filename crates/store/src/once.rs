@@ -25,6 +25,7 @@ pub trait TakesOnce {
     /// name, only one succeeds. A failover of Redis can forget a claim.
     async fn claim(&self, name: &[u8], life: Duration) -> Result<bool, StoreError>;
 
-    /// Gives up a claim, so that it can be claimed again at once. Only the claim's owner may.
+    /// Gives up a claim, so that the name can be claimed again at once. Only the claim's owner may
+    /// do this.
     async fn release(&self, name: &[u8]) -> Result<(), StoreError>;
 }

@@ -73,13 +73,13 @@ impl Redis {
         Ok(pushes)
     }
 
-    /// Asks one command about one key.
+    /// Sends one command about one key.
     async fn ask(&self, name: &str, key: &[u8], command: &[&[u8]]) -> Result<Value, StoreError> {
         let mut asked = self.servers.ask(key, &[command]).await?;
         refused(name, asked.answers.pop().unwrap_or(Value::Null))
     }
 
-    /// Waits until a replica has what this connection wrote last.
+    /// Waits until a replica has this connection's last write.
     async fn confirm(&self, asked: &Asked) -> Result<(), StoreError> {
         expect_confirmed(asked.link.ask(CONFIRM).await?)
     }
@@ -169,7 +169,7 @@ impl Store for Redis {
         expect_ok("SET", self.ask("SET", &key, &set).await?)
     }
 
-    /// Sends all of them before it waits for the answers.
+    /// Stores sessions; all commands are sent before the first answer is awaited.
     async fn put_all(&self, sessions: &[(&str, &Record)]) -> Result<(), StoreError> {
         let puts = sessions.iter();
         let mut puts: Vec<_> = puts
@@ -239,8 +239,9 @@ impl Store for Redis {
         Ok(count > 0)
     }
 
-    /// Keys of another type below the prefix are listed as well; only `get` can tell. Of a cluster,
-    /// one master after another is listed; the end of a page also says which.
+    /// Lists names. Keys of another type below the prefix are listed as well, because only `get`
+    /// can tell them apart. A cluster is listed one master after another; the end of a page says
+    /// which one is next.
     async fn list(&self, after: Option<&str>, limit: usize) -> Result<Page, StoreError> {
         let prefix = self.servers.settings.prefix.as_str();
         let (pattern, count) = (pattern(prefix), limit.clamp(10, 1000).to_string());
@@ -358,8 +359,8 @@ fn expect_ok(command: &str, value: Value) -> Result<(), StoreError> {
     }
 }
 
-/// Servers repeat changes to their replicas without waiting. If a failover could lose a revocation,
-/// it succeeds only once a replica has it.
+/// Checks that a replica has confirmed a revocation. Servers do not wait for their replicas, so a
+/// failover could otherwise lose it.
 fn expect_confirmed(value: Value) -> Result<(), StoreError> {
     match refused("WAIT", value)? {
         Value::Integer(1..) => Ok(()),

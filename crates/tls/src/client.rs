@@ -42,7 +42,7 @@ pub struct Client {
     quic_tickets: Arc<Tickets>,
     resolver: Arc<Resolver>,
     key_log: Arc<KeyLogFile>,
-    /// `None` if the trusted certificates cannot be identified.
+    /// The fingerprint of the trusted certificates; `None` if they cannot be identified.
     trust_fingerprint: Option<[u8; 32]>,
 }
 
@@ -65,7 +65,7 @@ impl Client {
     }
 
     /// Lets this client accept chains that the process verified a short time ago under the same
-    /// roots, for those who ask the same servers again and again.
+    /// roots. This helps processes that ask the same servers again and again.
     pub fn remember_chains(&self) {
         self.verifier.remember();
     }

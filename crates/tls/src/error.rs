@@ -38,7 +38,7 @@ pub fn is_an_authoritys(error: &CertificateError) -> bool {
     matches!(error, CertificateError::Other(why) if format!("{why:?}").contains("CaUsedAsEndEntity"))
 }
 
-/// The error in words; rustls shows this one as `Other(OtherError(CaUsedAsEndEntity))`.
+/// The error in words. rustls would show one of them as `Other(OtherError(CaUsedAsEndEntity))`.
 fn described(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(certificate) if is_an_authoritys(certificate) => {

@@ -13,7 +13,7 @@ pub(crate) struct RecordFraming {
     begun: usize,
     /// The number of bytes of the record that have not arrived.
     missing: usize,
-    /// The last read found nothing, in the middle of a record.
+    /// Whether the last read found nothing, in the middle of a record.
     dry: bool,
     /// The beginning of this record was recorded.
     told: bool,

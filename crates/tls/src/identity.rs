@@ -17,7 +17,7 @@ use crate::TlsError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub certificate: PathBuf,
-    /// If absent, the key is in the certificate's file, as with curl.
+    /// The file with the key. If absent, the key is in the certificate's file, as with curl.
     pub key: Option<PathBuf>,
 }
 

@@ -17,7 +17,7 @@ use crate::stored_session::Ticket;
 pub use reader::TicketReader;
 
 thread_local! {
-    /// `None` while there is no [`Interception`] on this thread.
+    /// What was intercepted; `None` while there is no [`Interception`] on this thread.
     static INTERCEPTED: RefCell<Option<Intercepted>> = const { RefCell::new(None) };
 }
 

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 
 use crate::TlsError;
 
-/// The paths where common systems have their bundle.
+/// The paths of the bundle of trusted certificates on common systems.
 const BUNDLES: [&str; 6] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -32,7 +32,7 @@ struct RecentFile {
     roots: Arc<RootCertStore>,
 }
 
-/// A file with another time or size is read again.
+/// Identifies a version of a file. If the time or the size differs, the file is read again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileVersion {
     modified: SystemTime,
@@ -43,9 +43,9 @@ struct FileVersion {
 pub enum Roots {
     /// The file named by `SSL_CERT_FILE`, or the first bundle found.
     System,
-    /// Only this file (`--cacert`).
+    /// Only the certificates in this file are trusted (`--cacert`).
     File(PathBuf),
-    /// Only these certificates, in PEM format.
+    /// Only these certificates, in PEM format, are trusted.
     Pem(String),
     /// No certificate is trusted, for a client that only uses clear text.
     Empty,
@@ -133,7 +133,7 @@ impl FileVersion {
     }
 }
 
-/// `None` if there is no certificate.
+/// Parses certificates; `None` if there is none.
 fn parse(pem: &[u8]) -> Option<RootCertStore> {
     let mut store = RootCertStore::empty();
     let (added, _) =

@@ -1,6 +1,6 @@
 //! Replaces the server's signature, and the secret of its ticket, while a stored session is
-//! revived. Only one thread knows both, for the one call that revives it: see
-//! [`revive`](crate::revive).
+//! revived. Only one thread knows both values, and only during the call that revives the session:
+//! see [`revive`](crate::revive).
 
 use std::cell::RefCell;
 
@@ -41,7 +41,7 @@ pub(crate) fn ticket_secret(nonce: &[u8]) -> Option<OkmBlock> {
     })
 }
 
-/// While this value lives, the seal is valid on this thread.
+/// Makes the seal valid on this thread while it exists.
 pub(crate) struct Seal {
     /// The seal is thread-local.
     _not_send: std::marker::PhantomData<*const ()>,

@@ -14,7 +14,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// The largest file that is read. Keys and sets of keys are smaller.
 const MAX_SECRET_SIZE: usize = 64 * 1024;
 
-/// Has neither `Debug` nor `Display`: reading the content takes an explicit call.
+/// A secret. It has neither `Debug` nor `Display`: reading the content takes an explicit call.
 pub struct Secret<T: Zeroize = Vec<u8>>(Zeroizing<T>);
 
 /// The reason why a secret could not be read. No message repeats any of it.

@@ -28,7 +28,7 @@ use buffers::{Plaintext, ReceivedRecords, SentRecords};
 const MAX_GATHERED: usize = 32 * 1024;
 /// The largest number of bytes that are encrypted at once.
 const MAX_WRITE: usize = 16 * 1024;
-/// Larger than what encryption adds to `MAX_WRITE` bytes.
+/// More bytes than encryption adds to `MAX_WRITE` bytes.
 const OVERHEAD: usize = 256;
 
 pub struct ServerStream<IO> {
@@ -41,7 +41,7 @@ pub struct ServerStream<IO> {
     /// Decrypted bytes that have not been read yet.
     plain: Plaintext,
     took_early_data: bool,
-    /// TLS has failed, so that nothing more is processed.
+    /// Whether TLS has failed, so that nothing more is processed.
     failed: bool,
     /// close_notify was sent.
     said_goodbye: bool,

@@ -53,7 +53,7 @@ impl StoredSession {
         &self.name
     }
 
-    /// Whether it is for QUIC; otherwise it is for TCP.
+    /// Whether the session is for QUIC; otherwise it is for TCP.
     pub fn is_quic(&self) -> bool {
         self.quic
     }
@@ -62,8 +62,8 @@ impl StoredSession {
         time(self.received)
     }
 
-    /// The limit of early data in bytes. For QUIC, which has other limits, it is all or nothing:
-    /// `u32::MAX` or 0.
+    /// The limit of early data in bytes. For QUIC, which has other limits, it is `u32::MAX`
+    /// (allowed) or 0 (not allowed).
     pub fn early_data(&self) -> u32 {
         self.ticket.early_data()
     }
@@ -136,7 +136,7 @@ impl StoredSession {
     }
 }
 
-/// Shows which session it is, but no secret.
+/// Shows which session this is, but no secret.
 impl fmt::Debug for StoredSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StoredSession")

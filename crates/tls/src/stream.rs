@@ -41,12 +41,12 @@ pub struct Stream<IO> {
     /// waits to be read.
     incoming: Incoming,
     early: Early,
-    /// A read has already waited once for pending writes.
+    /// Whether a read has already waited once for pending writes.
     has_waited: bool,
     observer: Option<Observer>,
     established: bool,
     closed: bool,
-    /// Bulk data has arrived since the last read that found nothing.
+    /// Whether bulk data has arrived since the last read that found nothing.
     bulky: bool,
     counts: TlsByteCounts,
 }

@@ -33,7 +33,8 @@ pub(crate) fn on_taken(received: SystemTime) {
     TAKEN.set(Some(received));
 }
 
-/// The whole second of `received`, and as many whole seconds as have passed since then.
+/// The time `now`, rounded so that it is a number of whole seconds after the whole second of
+/// `received`.
 fn rounded(received: SystemTime, now: SystemTime) -> SystemTime {
     let age = now.duration_since(received).unwrap_or_default();
     time(seconds(received).saturating_add(age.as_secs()))

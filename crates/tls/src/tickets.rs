@@ -24,9 +24,9 @@ const ALMOST_A_SECOND: Duration = Duration::from_nanos(999_999_999);
 /// A session memory that counts tickets.
 #[derive(Debug)]
 pub struct Tickets {
-    /// For TLS 1.2, and for the groups that servers selected.
+    /// The memory for TLS 1.2, and for the groups that servers selected.
     inner: ClientSessionMemoryCache,
-    /// For TLS 1.3.
+    /// The memory for TLS 1.3.
     cache: Arc<Mutex<SessionCache>>,
     quic: bool,
     received: AtomicU32,
@@ -59,8 +59,8 @@ impl Tickets {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Takes out the sessions that can be stored, the oldest first: each is used once, here or
-    /// elsewhere.
+    /// Takes out the sessions that can be stored, the oldest first. Each is used once, by this
+    /// process or by another.
     pub(crate) fn take_stored(&self, name: &ServerName<'_>) -> Vec<StoredSession> {
         lock(&self.cache).take_stored(name)
     }

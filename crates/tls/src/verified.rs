@@ -52,7 +52,7 @@ impl Presented {
         })
     }
 
-    /// Whether this was verified under the same roots, and the time is still right.
+    /// Whether this was verified under the same roots, and recently enough.
     pub(crate) fn is_verified(&self, roots: &Arc<RootCertStore>, now: UnixTime) -> bool {
         let now = now.as_secs();
         let verdicts = VERDICTS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -80,7 +80,8 @@ impl RecordingVerifier {
         self.remembers.store(may, Ordering::Relaxed);
     }
 
-    /// If the system's roots cannot be read, every certificate has an unknown issuer.
+    /// The verifier and its roots; `None` if the system's roots cannot be read. Every certificate
+    /// then has an unknown issuer.
     fn inner(&self) -> Option<&Inner> {
         self.inner
             .get_or_init(|| self.load().ok().flatten())
@@ -111,8 +112,8 @@ impl RecordingVerifier {
     }
 
     /// Accepts a certificate that the user named as trusted although it is a CA certificate (as
-    /// `openssl req -x509` makes them), which webpki refuses as that of a server. Only its dates,
-    /// which webpki checks first, and its name remain to be checked.
+    /// `openssl req -x509` makes them), which webpki refuses for servers. Only its dates, which
+    /// webpki checks first, and its name remain to be checked.
     fn is_own_anchor(
         &self,
         error: Error,

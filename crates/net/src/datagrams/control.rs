@@ -62,7 +62,7 @@ impl SendControl {
         }
     }
 
-    /// Appends one message. The buffer has room for all messages together; see the test.
+    /// Appends one message. The buffer has room for all messages together, as the test shows.
     fn push(&mut self, level: i32, kind: i32, value: &[u8]) {
         let length = HEADER + value.len();
         let padded = length.next_multiple_of(WORD);
@@ -85,7 +85,7 @@ pub(crate) struct ReceivedControl {
     pub(crate) ecn: u8,
     /// The length of each datagram except the last, if the kernel has coalesced several.
     pub(crate) stride: Option<usize>,
-    /// The time when the first of them arrived, by `CLOCK_REALTIME`.
+    /// The time when the first datagram arrived, by `CLOCK_REALTIME`.
     pub(crate) stamp: Option<Duration>,
     /// The time to live, or hop limit, if the socket asks for it.
     pub(crate) hops: Option<u8>,

@@ -30,7 +30,8 @@ impl Waker {
         Ok(Self { event })
     }
 
-    /// Ends the current wait, or else the next one. Several calls before that end only one wait.
+    /// Ends the current wait, or else the next one. Several calls before the next wait end only
+    /// that one.
     pub fn wake(&self) {
         // Fails only after 2⁶⁴ − 2 calls that were not consumed: then the waiter wakes anyway.
         let _ = (&*self.event).write(&1_u64.to_ne_bytes());
@@ -103,8 +104,8 @@ impl<'a> WatchedDescriptor<'a> {
     }
 }
 
-/// Waits until one of them is ready, and returns how many are: 0 after the timeout (`None`: no
-/// timeout) or a signal. More than [`MAX_WATCHED`] are `InvalidInput`.
+/// Waits until one of the descriptors is ready, and returns how many are: 0 after the timeout
+/// (`None`: no timeout) or a signal. More than [`MAX_WATCHED`] are `InvalidInput`.
 pub fn wait_for_any(
     watched: &mut [WatchedDescriptor<'_>],
     timeout: Option<Duration>,

@@ -28,7 +28,7 @@ pub struct ReceiveBuffers {
     /// The size of a slot, in bytes.
     size: usize,
     slots: ReceiveSlots,
-    /// One per run of the last call; `None` if the content was dropped.
+    /// One heading for each run of the last call; `None` if the run's content was dropped.
     headings: Vec<Option<Heading>>,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct TimedAnswer {
     pub(super) arrived: Option<Duration>,
 }
 
-/// An answer to one attempt, as above.
+/// The answer to one attempt.
 struct Answered {
     message: Message,
     over_tcp: Option<Duration>,
@@ -136,7 +136,7 @@ async fn over_udp(server: SocketAddr, query: &Query) -> io::Result<Answered> {
     }
 }
 
-/// Each message is preceded by two bytes of length (RFC 1035 §4.2.2).
+/// Asks over TCP. Two bytes with its length precede each message (RFC 1035 §4.2.2).
 async fn over_tcp(server: SocketAddr, query: &Query) -> io::Result<Message> {
     let bytes = query.encode().map_err(invalid)?;
     let mut framed = (bytes.len() as u16).to_be_bytes().to_vec();

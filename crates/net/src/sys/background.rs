@@ -13,15 +13,15 @@ const MAX_LIFE: u32 = 5;
 /// One of the two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Half {
-    /// It must end without touching the connections: dropping a socket would unregister it from
-    /// the poll that both processes share.
+    /// This half must end without touching the connections: dropping a socket would unregister it
+    /// from the poll that both processes share.
     Foreground,
-    /// It has its own session, writes nowhere, and is killed after five seconds.
+    /// This half has its own session, writes nowhere, and is killed after five seconds.
     Background,
 }
 
-/// Returns twice: in this process, once the child holds nothing of its caller, and in the child,
-/// which is a copy of it.
+/// Returns twice: in the child, which is a copy of this process, and in this process, once the
+/// child holds nothing of its caller.
 ///
 /// # Errors
 ///
@@ -51,7 +51,8 @@ pub fn split() -> io::Result<Half> {
     }
 }
 
-/// The descriptors that came from the parent, such as pipes and locks: ours are all closed on exec.
+/// The descriptors that the parent process passed on, such as pipes and locks. Our own ones are all
+/// closed on exec.
 fn inherited() -> io::Result<Vec<RawFd>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
@@ -67,7 +68,8 @@ fn inherited() -> io::Result<Vec<RawFd>> {
     Ok(found)
 }
 
-/// Each step is best effort: a failure only leaves something open.
+/// Leaves the caller's session and closes its descriptors. Each step is best effort: a failure only
+/// leaves something open.
 fn detach(inherited: &[RawFd], nowhere: RawFd) {
     // SAFETY: these calls take integers and a zero-terminated string. What is closed was opened by
     // another program, and no object of this one owns it.

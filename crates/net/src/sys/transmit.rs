@@ -34,7 +34,7 @@ pub(crate) struct TransmitStamp {
 /// The byte where the kernel starts to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CountOrigin {
-    /// From the next byte to be written. Linux 6.2 and later.
+    /// The next byte to be written. Linux 6.2 and later.
     Written,
     /// The first unacknowledged byte.
     Unacknowledged,

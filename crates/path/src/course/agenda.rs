@@ -66,7 +66,8 @@ impl CourseStep {
     }
 }
 
-/// Reversed, because `BinaryHeap` pops its greatest element: the earliest entry.
+/// The order is reversed, because `BinaryHeap` pops its greatest element, which has to be the
+/// earliest entry.
 impl Ord for ScheduledStep {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))

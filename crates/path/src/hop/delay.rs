@@ -1,4 +1,5 @@
-//! Delays each packet by the distance and the jitter, and holds some back so that others overtake.
+//! Delays each packet by the distance and the jitter, and holds some back so that others overtake
+//! them.
 
 mod jitter_curve;
 
@@ -16,8 +17,9 @@ pub(crate) struct DelayHop {
     jitter: Option<JitterCurve>,
     reorder: Option<Reorder>,
     random: Random,
-    /// When the last packet that kept its order leaves. Jitter alone reorders nothing, not even
-    /// packets that the relay was late to hand over.
+    /// The latest departure so far, without the time for which packets are held back. Later packets
+    /// leave no earlier, so jitter alone reorders nothing, not even packets that the relay handed
+    /// over late.
     last: Duration,
 }
 

@@ -11,7 +11,7 @@ use crate::direction::Direction;
 use crate::link::LinkMtu;
 use crate::packet::Packet;
 
-/// The source addresses of its ICMP errors: unused addresses of the path's own subnets.
+/// The source addresses of the hole's ICMP errors: unused addresses of the path's own subnets.
 const ROUTER_V4: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 254));
 const ROUTER_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0xfe));
 

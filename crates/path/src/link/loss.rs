@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
-    /// Each packet with this probability: `1%`.
+    /// Each packet is lost with this probability: `1%`.
     Share(f64),
-    /// The same share, in bursts of this mean length: `1%x4`.
+    /// The same share of packets is lost, but in bursts of this mean length: `1%x4`.
     Bursts { share: f64, length: f64 },
     /// Packets by number; the first packet of the direction is 1: `nth:3` or `nth:3+4+9`.
     Numbers(BTreeSet<u64>),

@@ -6,8 +6,8 @@ use std::str::FromStr;
 pub struct LinkMtu {
     /// The longest IP packet that passes.
     pub bytes: u16,
-    /// Whether it answers "packet too big", as the RFCs require (RFC 1191, RFC 8201). If not, it is
-    /// a black hole (RFC 2923).
+    /// Whether the link answers "packet too big", as the RFCs require (RFC 1191, RFC 8201). If not,
+    /// it is a black hole (RFC 2923).
     pub says_so: bool,
 }
 

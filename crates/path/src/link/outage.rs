@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Nothing passes from `from` to `until`, relative to the start of the path; repeated each `every`,
-/// if set.
+/// A time during which nothing passes: from `from` to `until` after the start of the path, and
+/// again each `every`, if that is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkOutage {
     pub from: Duration,

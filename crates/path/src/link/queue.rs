@@ -12,13 +12,13 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSize {
     Bytes(u64),
-    /// The number of bytes that the bottleneck carries in this time, and at least one packet.
+    /// The bytes that the bottleneck carries in this time, and at least one packet.
     Time(Duration),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
-    /// Packets are lost if there is no room.
+    /// Packets that find no room are lost.
     #[default]
     DropTail,
     /// Controlled delay (RFC 8289): packets that have waited too long are lost.
@@ -38,7 +38,7 @@ impl Default for Queue {
 impl FromStr for Queue {
     type Err = String;
 
-    /// `100ms`, `64kB`, `30000B`, each with `,codel` or `,drop-tail`; or `codel` alone.
+    /// Parses `100ms`, `64kB` or `30000B`, each with `,codel` or `,drop-tail`; or `codel` alone.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut queue = Self::default();
         for word in text.split(',') {

@@ -26,7 +26,7 @@ fn port(text: &str) -> Result<u16, String> {
         .map_err(|_| format!("`{text}` is not a port; write it like {NAME}:443"))
 }
 
-/// Later fragments have no port; without the first one they are useless.
+/// Whether to drop a packet. Later fragments have no port; without the first one they are useless.
 fn is_unwanted(packet: &Packet<'_>, only: Option<u16>) -> bool {
     match only {
         Some(port) => {

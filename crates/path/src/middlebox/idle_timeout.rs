@@ -32,7 +32,7 @@ pub(super) const KIND: MiddleboxKind = MiddleboxKind {
 struct IdleTimeout {
     flows: FlowTable<()>,
     life: Duration,
-    /// Whether it answers with RST.
+    /// Whether the box answers with RST.
     answers: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A large NAT with several addresses, as mobile carriers have: each connection leaves with another
 //! address and port, so a fast-open cookie, which is valid for one address only, fails the next
 //! time (RFC 7413 §4.1.3.1; RFC 6888). It translates TCP, UDP, echoes, their fragments and errors
-//! about them; nothing else passes, and nothing unsolicited comes in.
+//! about them. Nothing else passes, and no unsolicited packet comes in.
 
 mod error;
 mod pieces;
@@ -27,7 +27,7 @@ pub(super) const KIND: MiddleboxKind = MiddleboxKind {
     make: |_| Ok(Box::new(Nat::default())),
 };
 
-/// The number of its addresses, which start at 198.18.0.100 and 2001:2::100.
+/// The number of the NAT's addresses, which start at 198.18.0.100 and 2001:2::100.
 const ADDRESS_COUNT: u16 = 16;
 pub(super) const FIRST_PORT: usize = 10_000;
 pub(super) const PORT_COUNT: usize = 50_000;
@@ -47,7 +47,8 @@ struct Nat {
     /// The inside address of each flow, by the flow as it is known outside.
     inward: FlowTable<SocketAddr>,
     pieces: FragmentTable,
-    /// Counts only connections, so that consecutive ones never get the same address.
+    /// The number of connections. Nothing else is counted, so that consecutive connections never
+    /// get the same address.
     connections: usize,
     others: usize,
 }

@@ -30,7 +30,7 @@ const MAX_HELD_BYTES: usize = 128 << 20;
 /// The longest frame that a packet socket delivers, in bytes: a super-segment with its headers.
 const MAX_FRAME: usize = HEADERS + 65_536;
 
-/// In dense traffic, steps that are closer together than this are done together.
+/// The shortest pause: in dense traffic, steps that are closer together are done together.
 const MIN_PAUSE: Duration = Duration::from_micros(50);
 
 /// The number of buffers that are kept for reuse.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 const MIN_MARGIN: Duration = Duration::from_micros(20);
-/// A longer margin would cost more than a late release.
+/// The longest margin: a longer one would cost more than a late release.
 const MAX_MARGIN: Duration = Duration::from_micros(150);
 
 /// The steps by which the margin grows after a late wake-up, and shrinks after a timely one: it
@@ -21,7 +21,7 @@ const MAX_SAVED_SPINNING: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margin {
     length: Duration,
-    /// Spinning time that is still granted, as of `reckoned`.
+    /// The spinning time that is still granted, as of `reckoned`.
     purse: Duration,
     reckoned: Duration,
 }

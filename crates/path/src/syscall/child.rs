@@ -95,7 +95,7 @@ pub(crate) fn detach(line: BorrowedFd<'_>, name: &CStr) {
     }
 }
 
-/// In a child: blocks until the other end of the connection is closed.
+/// Blocks until the other end of the connection is closed. Called in a child.
 pub(crate) fn await_hang_up(line: BorrowedFd<'_>) {
     let mut byte = [0_u8; 1];
     loop {

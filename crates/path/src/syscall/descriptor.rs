@@ -25,8 +25,8 @@ pub(crate) fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedF
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Two connected sockets that keep message boundaries. When the last copy of one is closed, the
-/// other reads an end of file.
+/// Returns two connected sockets that keep message boundaries. When the last copy of one is closed,
+/// the other reads an end of file.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends: [RawFd; 2] = [-1; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
@@ -36,7 +36,7 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
 }
 
-/// An event counter: its descriptor is readable once it has been raised.
+/// Makes an event counter: its descriptor is readable once it has been raised.
 pub(crate) fn event() -> io::Result<OwnedFd> {
     // SAFETY: takes integers only.
     let descriptor = check(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })?;

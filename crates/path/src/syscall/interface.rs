@@ -30,7 +30,7 @@ pub(crate) enum Offload {
 }
 
 impl Offload {
-    /// The `ETHTOOL_S…` command that sets it (linux/ethtool.h).
+    /// The `ETHTOOL_S…` command that sets this work (linux/ethtool.h).
     fn command(self) -> u32 {
         match self {
             Self::TcpSegmentation => 0x1f,

@@ -101,7 +101,7 @@ pub(crate) fn holds(capability: Capability) -> bool {
     effective_capabilities().is_ok_and(|held| held & (1 << capability as u32) != 0)
 }
 
-/// The low word of the effective set; all capabilities used here are below 32.
+/// Reads the low word of the effective set; all capabilities used here are below 32.
 fn effective_capabilities() -> io::Result<u32> {
     /// `_LINUX_CAPABILITY_VERSION_3`: two words for each set.
     const VERSION: u32 = 0x2008_0522;

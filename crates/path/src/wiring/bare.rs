@@ -12,8 +12,8 @@ use crate::side::{CLIENT, END_INDEX, PathSide, SERVER};
 use crate::step::SetupStep;
 use crate::syscall::interface::{self, Offload};
 
-/// This differs from the client's index: with equal ones, the kernel reports the carrier late
-/// (`linkwatch_urgent_event`).
+/// The index of the server's interface. It differs from the client's: with equal ones, the kernel
+/// reports the carrier late (`linkwatch_urgent_event`).
 const SERVER_INDEX: u32 = END_INDEX + 1;
 
 pub(crate) fn wire(

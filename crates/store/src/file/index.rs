@@ -74,7 +74,7 @@ impl Indexes for Redb {
     }
 }
 
-/// Also creates the tables.
+/// Removes expired entries, and creates the tables.
 pub(super) fn sweep(transaction: &WriteTransaction, now: u64) -> Result<(), redb::Error> {
     let mut entries = transaction.open_table(ENTRIES)?;
     let mut ends = transaction.open_table(ENDS)?;

@@ -42,7 +42,7 @@ impl Keeping {
     }
 }
 
-/// One write in progress, until it is dropped.
+/// One write in progress. Dropping it completes the write.
 struct Kept<'a>(&'a Keeping);
 
 impl Drop for Kept<'_> {
@@ -113,7 +113,7 @@ impl TakesOnce for Redb {
     }
 }
 
-/// Both tables in a write.
+/// Both tables within one write.
 struct Tables<'t> {
     values: Table<'t, &'static [u8], (u64, &'static [u8])>,
     ends: Table<'t, (u64, &'static [u8]), ()>,

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use crate::index::{Indexes, MAX_INDEXED};
 use crate::{Memory, StoreError};
 
-/// The largest number of indexes that are looked through for expired ones at each entry.
+/// The largest number of indexes in which each new entry looks for expired ones.
 const MAX_SWEPT: usize = 4;
 
 /// Each index's sessions, with their ends.

@@ -14,7 +14,7 @@ const MAX_VALUES: usize = 64 * 1024;
 pub(super) struct OnceValues(Mutex<Entries>);
 
 impl OnceValues {
-    /// A panic leaves nothing half done, so a poisoned lock can be used.
+    /// Locks the values. A panic leaves nothing half done, so a poisoned lock can be used.
     fn lock(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -40,7 +40,7 @@ impl Entries {
         self.values.insert(kept.name, (end, kept.value));
     }
 
-    /// Whether there is such a value that has not expired.
+    /// Whether a value with this name is stored and has not expired.
     fn has(&self, name: &[u8], now: SystemTime) -> bool {
         self.values.get(name).is_some_and(|(end, _)| *end > now)
     }

@@ -15,8 +15,8 @@ pub(super) type Outcome = Result<Option<Found>, StoreError>;
 pub(super) struct Flight {
     state: RefCell<State>,
     landed: Notify,
-    /// Something has changed since the request was sent, so the answer can be older than the
-    /// change.
+    /// Whether something has changed since the request was sent, so that the answer may be older
+    /// than the change.
     overtaken: Cell<bool>,
 }
 
@@ -30,7 +30,7 @@ enum State {
 }
 
 impl Flight {
-    /// `None` if another task must ask.
+    /// The outcome of the request; `None` if another task must ask.
     pub(super) async fn outcome(&self) -> Option<Outcome> {
         loop {
             match &*self.state.borrow() {
@@ -59,7 +59,7 @@ impl Flight {
         self.overtaken.set(true);
     }
 
-    /// Returns whether it was overtaken, and resets that.
+    /// Returns whether the request was overtaken by a change, and resets that.
     pub(super) fn take_overtaken(&self) -> bool {
         self.overtaken.replace(false)
     }

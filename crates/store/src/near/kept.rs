@@ -12,7 +12,7 @@ pub struct EntryHandle(Rc<State>);
 #[derive(Default)]
 struct State {
     there: Cell<bool>,
-    /// Whether it was used since the cache last looked for something to evict.
+    /// Whether the entry was used since the cache last looked for something to evict.
     used: Cell<bool>,
 }
 
@@ -21,7 +21,7 @@ impl EntryHandle {
         Self(Rc::default())
     }
 
-    /// Whether both belong to the same entry.
+    /// Whether both handles belong to the same entry.
     pub fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }

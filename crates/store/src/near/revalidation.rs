@@ -13,7 +13,7 @@ pub(super) struct Revalidations {
     grace: Duration,
     sessions: HashMap<Rc<str>, Revalidation>,
     to_ask: VecDeque<Rc<str>>,
-    /// No grace ends before this.
+    /// The earliest end of a grace, or an earlier time.
     first_end: Option<Instant>,
     /// The number of sessions beyond which those that are not held are removed.
     most: usize,
@@ -22,7 +22,7 @@ pub(super) struct Revalidations {
 
 pub(super) struct Revalidation {
     pub(super) entry: Entry,
-    /// The last time when it was known to be valid.
+    /// The last time when the session was known to be valid.
     since: Instant,
     /// A change of this session was reported, so grace does not apply.
     touched: bool,
@@ -151,8 +151,8 @@ impl Revalidations {
         self.first_end
     }
 
-    /// Takes the sessions whose grace has ended. If there is no grace, held ones are asked for at
-    /// once, and the answer decides.
+    /// Takes the sessions whose grace has ended. If there is no grace, the store is asked at once
+    /// about held ones, and the answer decides.
     pub(super) fn take_ended(&mut self) -> Vec<Entry> {
         let now = Instant::now();
         if self.first_end.is_none_or(|first| first > now) {
@@ -168,8 +168,8 @@ impl Revalidations {
         ended
     }
 
-    /// Removes sessions that no connection holds; their grace ends with that. So there are at most
-    /// as many as there are connections.
+    /// Removes sessions that no connection holds, which ends their grace. So at most as many remain
+    /// as there are connections.
     fn tidy(&mut self) {
         self.sessions
             .retain(|_, doubt| doubt.entry.revoked.is_held());

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// Fires once: when the session is revoked, when its credentials change, when it expires, or when
-/// it has been unknown for too long whether it still exists.
+/// A handle that fires once: when the session is revoked, when its credentials change, when it
+/// expires, or when nobody has known for too long whether it still exists.
 #[derive(Clone)]
 pub struct Revoked(Rc<State>);
 
@@ -32,7 +32,7 @@ impl Revoked {
         self.0.fired.get() || self.0.expires.get().is_some_and(ended)
     }
 
-    /// Waits until it fires.
+    /// Waits until the handle fires.
     pub async fn fired(&self) {
         while !self.is_fired() {
             let news = self.0.news.notified();
@@ -57,7 +57,7 @@ impl Revoked {
         self.0.news.notify_waiters();
     }
 
-    /// Whether anything besides the cache holds it.
+    /// Whether anything besides the cache holds this handle.
     pub(super) fn is_held(&self) -> bool {
         Rc::strong_count(&self.0) > 1
     }

@@ -195,8 +195,8 @@ fn grace_continues_known_sessions_for_its_time_and_no_others() {
     });
 }
 
-/// This happens when a server is gone and the end of its connection is read only after a request
-/// was refused.
+/// The order occurs when a server is gone: a request is refused before the end of its connection is
+/// read.
 #[test]
 fn grace_applies_before_the_store_says_that_changes_were_lost() {
     local(async {
@@ -304,7 +304,7 @@ fn an_answer_that_a_revocation_overtakes_is_discarded() {
     });
 }
 
-/// Its holder does not wait for another answer.
+/// The session's holder does not wait for another answer.
 #[test]
 fn what_is_held_ends_with_the_first_answer_that_the_session_is_gone() {
     local(async {

@@ -85,8 +85,8 @@ impl Link {
         self.wait(waiter).await
     }
 
-    /// Sends several commands in one write, each after `ASKING` if the server is only about to get
-    /// their slot.
+    /// Sends several commands in one write. Each follows `ASKING` if the server is only about to
+    /// get their slot.
     pub(super) async fn ask_all(
         &self,
         commands: &[&[&[u8]]],
@@ -107,7 +107,7 @@ impl Link {
         Ok(answers)
     }
 
-    /// Sends a command that is answered by pushes alone.
+    /// Sends a command whose only answers are pushes.
     pub(super) fn tell(&self, parts: &[&[u8]]) {
         command(parts, &mut self.wire.out.borrow_mut());
         self.wire.wake.notify_one();

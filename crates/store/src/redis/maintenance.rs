@@ -10,7 +10,7 @@ use tokio::time::{sleep, sleep_until};
 use super::node::Node;
 use super::servers::RedisServers;
 
-/// Runs until it is dropped.
+/// Maintains the connections until this is dropped.
 pub(super) async fn tend(servers: Rc<RedisServers>) {
     let mut tasks = JoinSet::new();
     let mut tended: HashMap<*const Node, AbortHandle> = HashMap::new();

@@ -34,7 +34,7 @@ pub(super) struct Node {
     settings: Arc<RedisSettings>,
     watcher: Rc<dyn LinkWatcher>,
     link: RefCell<Option<Rc<Link>>>,
-    /// Held by the task that connects; the others wait.
+    /// Held by the task that connects, while others wait.
     connecting: Mutex<()>,
     failed: RefCell<Option<Failed>>,
     had_link: Cell<bool>,
@@ -83,7 +83,7 @@ impl Node {
         link.as_ref().filter(|l| l.broken().is_none()).cloned()
     }
 
-    /// Whether it reports changes.
+    /// Whether the server reports changes.
     pub(super) fn is_watching(&self) -> bool {
         self.live().is_some_and(|link| link.pushes.get())
     }

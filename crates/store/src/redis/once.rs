@@ -15,8 +15,8 @@ use super::{Redis, expect_ok, refused};
 use crate::StoreError;
 use crate::once::{Once, TakesOnce};
 
-/// Servers report changes of these keys only if there are several and the prefix of sessions is
-/// empty.
+/// The prefix of the keys. Servers report changes of these keys only if there are several servers
+/// and the prefix of sessions is empty.
 pub(super) const PREFIX: &[u8] = b"roundtrip-ticket:";
 pub(super) const CLAIM_PREFIX: &[u8] = b"roundtrip-claim:";
 /// `INFO replication` has the server's role and the id of its history.
@@ -85,7 +85,8 @@ impl Redis {
         Self::read_term(link.ask(INFO).await?, &link)
     }
 
-    /// Without its id, a server that has restarted from a snapshot would hand out a value twice.
+    /// Reads the id of the server's history. Without it, a server that has restarted from a
+    /// snapshot would hand out a value twice.
     fn read_term(info: Value, link: &Link) -> Result<Vec<u8>, StoreError> {
         let info = refused("INFO", info)?;
         let term = term(info.bytes().unwrap_or_default());

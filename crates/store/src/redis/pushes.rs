@@ -1,5 +1,5 @@
-//! Reports of the server that have not been taken yet: changed names, everything, the state of the
-//! connection.
+//! Reports of the server that have not been taken yet: that names have changed, that everything
+//! has, or what the state of the connection is.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

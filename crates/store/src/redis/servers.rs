@@ -209,7 +209,7 @@ impl RedisServers {
         }
     }
 
-    /// Sends commands about one key to its master, wherever that is by now.
+    /// Sends commands about one key to its present master.
     pub(super) async fn ask(&self, key: &[u8], commands: &[&[&[u8]]]) -> Result<Asked, StoreError> {
         let slot = key_slot(key);
         let mut once = None;
@@ -261,7 +261,8 @@ impl RedisServers {
         self.link_to(&node).await
     }
 
-    /// Returns the server, if it has to be asked this once. Otherwise it has the slot from now on.
+    /// Follows a redirect. Returns the server if only this request goes there; otherwise the server
+    /// has the slot from now on.
     fn follow(&self, redirect: &Redirect, from: &Node) -> Option<Rc<Node>> {
         let to = from
             .address
@@ -328,8 +329,8 @@ impl RedisServers {
         }
     }
 
-    /// Sessions whose slot has another master now are in doubt. Servers that are not in the map,
-    /// such as seeds under another name, are no longer needed.
+    /// Adopts a new map. Sessions whose slot has another master now are in doubt. Servers that are
+    /// not in the map, such as seeds under another name, are forgotten.
     fn install(&self, map: SlotMap) {
         self.moving.borrow_mut().clear();
         let before = self.view.map.replace(map);

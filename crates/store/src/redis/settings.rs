@@ -27,9 +27,9 @@ pub enum Address {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RedisTopology {
     One(Address),
-    /// Some of a cluster's servers; they name the others.
+    /// Some of a cluster's servers, which name the others.
     Cluster(Vec<Address>),
-    /// All sentinels, and the name that they have for the master.
+    /// All sentinels, and their name for the master.
     Sentinels {
         sentinels: Vec<Address>,
         master: String,

@@ -77,7 +77,7 @@ async fn tcp(host: &str, port: u16) -> std::io::Result<TcpStream> {
     }
 }
 
-/// Connections to Redis last long, so resumption would gain nothing.
+/// The TLS offer, without resumption: connections to Redis last long, so it would gain nothing.
 fn offer() -> Offer {
     Offer {
         tls12: true,

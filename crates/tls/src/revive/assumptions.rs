@@ -72,8 +72,8 @@ impl ClientSessionStore for Store {
     }
 }
 
-/// Trusts every server, and notes which calls the seal would have answered: certificates, then
-/// signatures.
+/// Trusts every server, and records the calls: for certificates, then for signatures, and whether
+/// the seal would have answered them.
 #[derive(Debug, Default)]
 struct Verifier(Mutex<Vec<(&'static str, bool)>>);
 

@@ -1,4 +1,4 @@
-//! Buffers of a server's stream. It holds one only while there is something in it.
+//! Buffers of a server's stream. The stream holds one only while there is something in it.
 
 use std::io;
 use std::ops::Range;

@@ -14,7 +14,7 @@ use crate::{StoredSessionError, digest};
 const MAGIC: &[u8] = b"rtKS";
 const VERSION: u8 = 1;
 const CHECKSUM_SIZE: usize = 32;
-/// An upper bound of the size of all parts together.
+/// The largest size of all parts together, in bytes.
 const MAX_SIZE: usize = 128 * 1024;
 const MAX_CERTIFICATES: u8 = 16;
 
@@ -102,7 +102,7 @@ fn chain(reader: &mut SessionDecoder<'_>) -> Option<Arc<[CertificateDer<'static>
     (0..count).map(one).collect()
 }
 
-/// The bytes that have not been read. Reading returns `None` if they are too few.
+/// The bytes that have not been read yet. A read returns `None` if there are too few.
 pub(super) struct SessionDecoder<'a>(pub(super) &'a [u8]);
 
 impl<'a> SessionDecoder<'a> {

@@ -31,7 +31,7 @@ pub(super) struct JitterCurve {
     /// The beginning and end of the current fall, in seconds on the path's clock.
     from: f64,
     until: f64,
-    /// The delay at its beginning, in seconds.
+    /// The delay at the beginning of a fall, in seconds.
     peak: f64,
 }
 

@@ -10,7 +10,7 @@ use crate::hop::HopOutput;
 /// The acceptable waiting time, and how long it may be exceeded (RFC 8289 §4.2 and §4.3).
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
-/// If no more bytes than one packet of this size are waiting, there is no queue.
+/// The size of one packet: if no more bytes than this are waiting, there is no queue.
 const ONE_PACKET: u64 = 1514;
 
 #[derive(Debug, Default)]

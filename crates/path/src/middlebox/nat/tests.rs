@@ -23,7 +23,7 @@ fn client_of(ip: &[u8], way: Direction) -> SocketAddr {
         .client
 }
 
-/// The same segment from another port.
+/// Returns the same segment, but from another port.
 fn from_port(port: u16, ip: &[u8]) -> Vec<u8> {
     let mut bytes = ip.to_vec();
     let mut change = roundtrip_wire::packet::PacketMut::parse(&mut bytes).unwrap();

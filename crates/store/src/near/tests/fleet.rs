@@ -13,7 +13,7 @@ use crate::Store;
 
 const REPLICAS: usize = 1000;
 const SESSIONS: usize = 40;
-/// Lookups by each replica.
+/// The number of lookups by each replica.
 const LOOKUPS: usize = 12;
 /// The time in which everything happens; afterwards all connections are good.
 const LENGTH: u64 = 30_000;
@@ -33,13 +33,13 @@ struct World {
     begun: Instant,
     /// When each session is revoked; `None` if it never is.
     revocations: Vec<Option<u64>>,
-    /// When sessions are stored again as they are.
+    /// When sessions are stored again unchanged.
     prolongations: Vec<(u64, usize)>,
-    /// While the server is killed.
+    /// The times during which the server is killed.
     outages: Vec<Span>,
     grace: u64,
     links: RefCell<Vec<Rc<Link>>>,
-    /// What is open for sessions.
+    /// The connections that are open for sessions.
     holding: RefCell<JoinSet<()>>,
     tally: Tally,
 }
@@ -51,7 +51,7 @@ struct Tally {
     late: Cell<u64>,
     refused: Cell<u64>,
     failed: Cell<u64>,
-    /// What was open for a session that was revoked.
+    /// The number of connections that ended because their session was revoked.
     ended: Cell<u64>,
 }
 
@@ -63,9 +63,10 @@ fn count(cell: &Cell<u64>, more: u64) {
 struct Link {
     world: Rc<World>,
     delay: u64,
-    /// Nothing passes meanwhile. What would have arrived in a short cut arrives after it.
+    /// The spans during which nothing passes. What would have arrived in a short one arrives after
+    /// it.
     cuts: Vec<Span>,
-    /// After this time, a cut is noticed, and the connection ends.
+    /// How long a cut lasts before it is noticed, and the connection ends.
     notices_after: u64,
     open: Cell<bool>,
     /// The number of the connection.
@@ -81,8 +82,8 @@ fn draw(random: &mut Random, below: u64) -> u64 {
     random.next_u64() % below
 }
 
-/// Some spans of up to three seconds; those that overlap, or in whose gap no message arrives, are
-/// one.
+/// Draws some spans of up to three seconds. Spans that overlap, or between which no message
+/// arrives, become one.
 fn spans(random: &mut Random, most: u64) -> Vec<Span> {
     let count = draw(random, most + 1);
     let mut span = || {
@@ -197,7 +198,7 @@ impl Link {
         }
     }
 
-    /// The same, behind all earlier messages from the server.
+    /// The arrival time of a message, behind all earlier messages from the server.
     fn arrival_in_order(&self) -> Option<u64> {
         let at = self.arrival()?.max(self.last.get() + 1);
         self.last.set(at);
@@ -312,7 +313,7 @@ impl Link {
         }
     }
 
-    /// Whether something happened to it in this time, or shortly before.
+    /// Whether something disturbed the connection in this time, or shortly before.
     fn is_disturbed(&self, from: u64, to: u64) -> bool {
         let mut all = self.cuts.iter().chain(&self.world.outages);
         all.any(|span| span.0 <= to && from <= span.1 + UNNOTICED)

@@ -15,7 +15,7 @@ pub(super) struct Script {
     pub(super) down: Cell<bool>,
     pub(super) silent: Cell<bool>,
     pub(super) gets: Cell<usize>,
-    /// If set, answers wait.
+    /// Whether answers wait.
     pub(super) held_back: Cell<bool>,
     pub(super) go: Notify,
     pub(super) changes: RefCell<VecDeque<Change>>,

@@ -21,7 +21,7 @@ use crate::redis::settings::{Address, RedisSettings, RedisTopology};
 const SERVERS: usize = 3;
 const GATES: usize = 5;
 const TICKETS: u64 = 24;
-/// Everything happens within this time.
+/// The time within which everything happens.
 const LENGTH: u64 = 20_000;
 const MAX_DELAY: u64 = 15;
 /// Writes reach the copies of a master within this time.
@@ -64,12 +64,12 @@ struct Server {
     snapshot: RefCell<Data>,
     /// The replication id.
     history: Cell<u64>,
-    /// Changes when it is started; 0 while it is down.
+    /// A number that changes when the server is started; 0 while it is down.
     run: Cell<u64>,
     ended: Notify,
-    /// Whether it takes itself for the master.
+    /// Whether the server takes itself for the master.
     is_master: Cell<bool>,
-    /// When it was cut off from the other servers; its clients still reach it.
+    /// When the server was cut off from the other servers; its clients still reach it.
     isolated: Cell<Option<u64>>,
 }
 
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Writes, and tells the copies later, unless they have another history by then.
+    /// Writes a key, and later sends it to the copies, unless they have another history by then.
     fn write(self: &Rc<Self>, at: usize, key: Vec<u8>, written: Option<Vec<u8>>) {
         let (server, history) = (&self.servers[at], self.servers[at].history.get());
         server.apply(key.clone(), written.clone());
@@ -316,7 +316,7 @@ impl World {
         }
     }
 
-    /// Keeps some tickets, and tries to take all, often at the same time as the others.
+    /// Stores some tickets, and tries to take all, often at the same time as the other replicas.
     async fn serve(self: Rc<Self>, gate: u64) {
         let address = |port| Address::Tcp {
             host: "127.0.0.1".into(),
