@@ -65,7 +65,7 @@ impl Signals {
         })
     }
 
-    /// The next one that has to be passed on.
+    /// Waits for the next signal that has to be passed on.
     async fn next(&mut self) -> Signal {
         // A terminal sends these two to the command as well, which may ignore them: a shell, for
         // example.
@@ -81,8 +81,8 @@ impl Signals {
     }
 }
 
-/// Waits for its end. A signal that ends this process ends the command first; after a grace period
-/// the command is killed.
+/// Waits until the command ends. A signal that ends this process ends the command first; after a
+/// grace period the command is killed.
 async fn see_through(
     mut child: Child,
     mut signals: Signals,

@@ -7,7 +7,8 @@ use std::thread;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// This starts another thread, so do anything that needs a single-threaded process first.
+/// Calls `stop` at the first Ctrl-C. This starts another thread, so do anything that needs a
+/// single-threaded process first.
 pub(crate) fn at_the_first(stop: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     // The handler is registered here, so that it misses no Ctrl-C.

@@ -35,7 +35,7 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The file's name as it may be shown.
+/// The file's name, safe to show.
 fn name(path: &Path) -> String {
     if is_stdin(path) {
         return "standard input".into();
@@ -49,7 +49,7 @@ fn load(path: &Path, args: &DiffArgs) -> Result<Report, String> {
     read(&bytes, args.url.as_deref()).map_err(|error| told(path, &error))
 }
 
-/// One line with the file and its error. It may quote any content of the file.
+/// One line with the file and its error, safe to show: the error may quote any content of the file.
 fn told(path: &Path, error: &ReadError) -> String {
     let message: String = clean(&error.to_string()).chars().take(400).collect();
     format!("{}: {message}", name(path))

@@ -13,7 +13,7 @@ pub(crate) fn can_be_written(file: &Path) -> Result<(), String> {
     output::can_be_written(file).map_err(|error| trouble(file, &error))
 }
 
-/// Writes it, and reports that unless `quiet`.
+/// Writes the page, and reports that unless `quiet`.
 pub(crate) fn deliver(file: &Path, page: &str, quiet: bool) -> Result<(), Outcome> {
     fs::write(file, page).map_err(|error| failed(&trouble(file, &error)))?;
     if !quiet {

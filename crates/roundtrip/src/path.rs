@@ -73,7 +73,7 @@ fn enact(args: &PathArgs) -> Result<u8, Ending> {
     finish(path, args, status)
 }
 
-/// Only the host's administrator can allow access beyond the host.
+/// Warns that only the host's administrator can allow access beyond the host.
 fn warn_of_uplink(args: &PathArgs) {
     let forwards = std::fs::read_to_string("/proc/sys/net/ipv4/ip_forward");
     if !args.quiet && forwards.is_ok_and(|text| text.trim() == "0") {
@@ -125,7 +125,7 @@ fn ending(error: &PathError) -> Ending {
     }
 }
 
-/// An error with its sources; a refusal alone, because it is complete.
+/// The text of an error with its sources; that of a refusal alone, because it is complete.
 fn chain(error: &PathError) -> String {
     let refused = matches!(
         error,

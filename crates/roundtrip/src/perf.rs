@@ -27,7 +27,7 @@ pub(crate) fn run(args: &PerfArgs) -> Outcome {
     }
 }
 
-/// Both halves in this process.
+/// Measures with both ends in this process.
 fn here(args: &PerfArgs) -> Outcome {
     let plan = match meant(args) {
         Ok(plan) => plan,

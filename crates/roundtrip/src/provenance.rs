@@ -41,8 +41,8 @@ pub(crate) fn members() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// The document with these members after its schema, or first if it has none. Existing members
-/// stay.
+/// Adds these members to the document, after its schema, or first if it has no schema. Existing
+/// members stay.
 pub(crate) fn stamped(document: Value) -> Value {
     let Value::Object(mut own) = document else {
         return document;

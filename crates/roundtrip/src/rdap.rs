@@ -200,8 +200,8 @@ async fn conclude(
     }
 }
 
-/// Waits for IANA's registries. A person reads in the meantime; a script does not wait for anything
-/// that it did not ask for.
+/// Waits for IANA's registries: long if a person reads in the meantime, and only briefly for a
+/// script, which did not ask for them.
 async fn refresh(client: &Client) -> Vec<String> {
     if OutputStream::Out.is_terminal() {
         client.refresh(REGISTRY_TIMEOUT).await
@@ -229,7 +229,7 @@ fn tells_reasons(args: &RdapArgs, form: &Form) -> bool {
     args.output.output.is_none() && (form.is_text() || *form == Form::Ndjson)
 }
 
-/// Does something again and again.
+/// Calls `what` again and again, at this pace.
 async fn every(pace: Duration, what: impl Fn()) -> Infallible {
     loop {
         tokio::time::sleep(pace).await;
@@ -309,7 +309,7 @@ fn show_columns() -> Outcome {
     Outcome::Done
 }
 
-/// A second Ctrl-C ends the process at once.
+/// Waits for Ctrl-C. A second one ends the process at once.
 async fn stopped() {
     interrupted().await;
     tokio::spawn(async {

@@ -42,7 +42,7 @@ impl Status {
         self.line.is_some()
     }
 
-    /// Shows the text, if it is due; it is called with the elapsed time.
+    /// Shows a line if it is due. `text` makes it from the elapsed time.
     pub(crate) fn show(&mut self, text: impl FnOnce(Duration) -> String) {
         let since = self.began.elapsed();
         let shown = self.line.as_mut();

@@ -36,12 +36,12 @@ use kept::KeptConversations;
 use keys::KeyFiles;
 use source::{CaptureSource, is_pipe};
 
-/// How many exchanges are shown in full; if there are more, only the ranking and the most costly
-/// ones.
+/// The largest number of exchanges that are all shown in full. If there are more, only the ranking
+/// and the most costly ones are shown.
 const WHOLE: u64 = 4;
 /// How many of the slowest connections are written.
 const WRITTEN: usize = 24;
-/// How many missed limits get a line each.
+/// The number of missed limits that get a line each.
 const COMPLAINTS: usize = 100;
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
@@ -152,11 +152,12 @@ struct OpenedCaptures {
     name: String,
     captures: Captures,
     far: Option<ClockRelation>,
-    /// All secrets, if they were read before.
+    /// All secrets, if they were read before the capture.
     keys: Option<KeyLog>,
 }
 
-/// Reads everything. An error in the middle ends it, and is returned beside what came before.
+/// Reads everything. An error ends the reading, and is returned together with what was read before
+/// it.
 fn read_whole<'a>(
     args: &'a TraceArgs,
     opened: &mut OpenedCaptures,
@@ -229,7 +230,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Outcome {
     failed(&format!("cannot read {}: {error}", name(file)))
 }
 
-/// The file's name as it may be shown.
+/// The file's name, safe to show.
 fn name(path: &Path) -> String {
     if path == Path::new("-") {
         return "standard input".into();
@@ -249,7 +250,7 @@ struct CaptureReading<'a> {
     kept: KeptConversations,
     ranking: Ranking,
     broken: Vec<String>,
-    /// Exchanges that missed a limit beyond those.
+    /// The number of exchanges that missed a limit and are not among those.
     more_broken: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use roundtrip_report::edit_distance;
 
-/// One mistake is accepted for this many letters.
+/// The number of letters for which one mistake is accepted.
 const LETTERS_A_MISTAKE: usize = 4;
 const MAX_MISTAKES: usize = 3;
 

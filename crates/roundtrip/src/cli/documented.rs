@@ -70,7 +70,7 @@ impl<'a> Shell<'a> {
         self.word.get_or_insert_default().push(c);
     }
 
-    /// Another shell may read what is within quotes: `sh -c '…'`.
+    /// Appends text within quotes, which another shell may read: `sh -c '…'`.
     fn quote(&mut self) {
         let word = self.word.get_or_insert_default();
         let mut inside = String::new();

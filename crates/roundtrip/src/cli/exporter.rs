@@ -82,7 +82,7 @@ pub(crate) struct ForeignArgs {
 }
 
 impl ExporterArgs {
-    /// The path that is before all paths, such as `/probes`, or nothing.
+    /// The path before all other paths, such as `/probes`, or nothing.
     pub(crate) fn prefix(&self) -> String {
         let url = self.foreign.external_url.as_deref().unwrap_or_default();
         let rest = url.split_once("://").map_or(url, |(_, rest)| rest);

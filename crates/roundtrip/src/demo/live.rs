@@ -1,7 +1,7 @@
 //! The table while it fills: redrawn in place on a terminal, row by row elsewhere.
 //!
-//! Nothing about the terminal is changed that would have to be restored: between two frames the
-//! cursor is below the table, so that whatever ends the process leaves the terminal in order.
+//! No setting of the terminal is changed, so nothing has to be restored: between two frames the
+//! cursor is below the table, and whatever ends the process leaves the terminal in order.
 
 use roundtrip_report::terminal::Style;
 use roundtrip_report::text;
@@ -19,9 +19,9 @@ pub(super) struct DemoView {
 enum DemoOutput {
     /// The last frame, as the terminal shows it.
     Frames(String),
-    /// How many rows were written; `None` before the head was.
+    /// The number of rows that were written; `None` if the head was not written yet.
     Rows(Option<usize>),
-    /// The whole table when it is finished.
+    /// The whole table at once, when it is finished.
     Whole,
     Silent,
 }

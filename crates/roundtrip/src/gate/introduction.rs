@@ -99,7 +99,7 @@ fn example(config: &Config) -> Option<(String, bool)> {
     clear.or_else(|| secure.map(|address| (format!("https://{}/", reachable(*address)), own)))
 }
 
-/// Clients cannot connect to "all addresses".
+/// An address at which clients can connect: they cannot connect to "all addresses".
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => ([127, 0, 0, 1], v4.port()).into(),

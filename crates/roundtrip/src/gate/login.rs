@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use crate::cli::SessionPutArgs;
 use crate::output::OutputStream;
 
-/// The longest one that is read.
+/// The length of the longest login that is read.
 const MAX_LOGIN_LENGTH: u64 = 64 * 1024;
 
 #[derive(Debug, thiserror::Error)]

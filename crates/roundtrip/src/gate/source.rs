@@ -17,7 +17,7 @@ pub(super) fn read(from: &GateConfigArgs) -> Result<Config, GateError> {
     }
 }
 
-/// Everything that is wrong with it, except what only the network can tell.
+/// Everything that is wrong with the configuration, except what only the network can tell.
 pub(super) fn examine(from: &GateConfigArgs, config: &Config) -> CheckReport {
     let mut report = check(config, SystemTime::now());
     if let Some(path) = &from.config {
@@ -45,7 +45,7 @@ pub(super) fn told(from: &GateConfigArgs, finding: &ConfigFinding) -> String {
     }
 }
 
-/// The name that errors use for it.
+/// The name that errors use for the configuration.
 pub(super) fn name(from: &GateConfigArgs) -> String {
     match &from.config {
         Some(path) => path.display().to_string(),

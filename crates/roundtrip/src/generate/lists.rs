@@ -72,8 +72,8 @@ fn lists() -> Vec<List> {
     ]
 }
 
-/// The command, with a list of words for each such argument. It is not for parsing: the parser
-/// accepts further words.
+/// The command, with a list of words for each argument that has one. It is not for parsing: the
+/// parser accepts further words.
 pub(super) fn with_values(command: Command) -> Command {
     lists().into_iter().fold(command, |command, list| {
         let words = list.words;

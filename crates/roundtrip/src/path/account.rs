@@ -128,12 +128,12 @@ fn way(tally: &DirectionCounters) -> Value {
     })
 }
 
-/// A line each second, if requested: on a terminal always the same line.
+/// Shows a line each second, if requested. On a terminal, each line replaces the one before.
 pub(super) struct PathMeter<'a> {
     path: &'a Path,
     began: Instant,
     last: Option<(Instant, [u64; 2])>,
-    /// `None` if standard error is not a terminal.
+    /// The line on the terminal; `None` if standard error is not a terminal.
     line: Option<StatusLine>,
 }
 
@@ -173,8 +173,8 @@ impl<'a> PathMeter<'a> {
     }
 }
 
-/// Formats a line that stays or, on a terminal, one that the next one replaces. The cursor then
-/// returns to its beginning, so that the command's output does not continue it.
+/// Formats a line. On a terminal, the next line replaces it: the cursor returns to its beginning,
+/// so that the command's output does not continue it.
 fn placed(text: String, line: Option<&mut StatusLine>, since: Duration) -> String {
     match line {
         Some(line) => line.show(since, || text).unwrap_or_default() + "\r",

@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const DAEMON_TIMEOUT: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(5);
 
-/// Waits until it listens; `ended` returns how the server ended, or `None` while it runs.
+/// Waits until something listens; `ended` returns how the server ended, or `None` while it runs.
 pub(super) fn wait_for(
     side: &Namespace,
     what: Option<Wait>,

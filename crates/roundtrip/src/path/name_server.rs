@@ -110,7 +110,7 @@ async fn answer_streams(listener: TcpListener, zone: Arc<Zone>) {
     }
 }
 
-/// A length precedes each message. RFC 7766 §8.
+/// Answers over TCP, where a length precedes each message. RFC 7766 §8.
 async fn converse(mut stream: TcpStream, zone: &Zone) -> io::Result<()> {
     loop {
         let length = usize::from(stream.read_u16().await?);
@@ -130,7 +130,7 @@ async fn converse(mut stream: TcpStream, zone: &Zone) -> io::Result<()> {
 }
 
 impl Zone {
-    /// `None` if it is not a question.
+    /// The answer to a query; `None` if the message is not a question.
     fn answer(&self, query: &Message) -> Option<Message> {
         let [question] = query.questions.as_slice() else {
             return (!query.response).then(|| query.reply(Rcode::FORMAT_ERROR));

@@ -51,7 +51,7 @@ fn meant(host: &str, task: &TaskArgs, cpu: Option<usize>) -> Result<PerfPlan, Pl
     Ok(plan)
 }
 
-/// Only one side runs here.
+/// The pinning of the one side that runs here.
 fn only_there(cpu: Option<usize>) -> Pin {
     Pin {
         sender: cpu,

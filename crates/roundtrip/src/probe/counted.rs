@@ -20,7 +20,7 @@ use crate::output::{interrupted, say};
 
 /// Repetitions before a rise is believed.
 const MAX_AGAIN: usize = 4;
-/// Runs whose counts are worth keeping.
+/// The smallest number of runs whose counts are worth keeping.
 const MIN_RUNS: usize = 10;
 /// A larger file is not a baseline.
 const MAX_FILE: u64 = 16 << 20;
@@ -30,7 +30,7 @@ pub(super) struct Counted {
     /// Whether to write the counts.
     update: bool,
     baseline: Baseline,
-    /// One for each URL that answered.
+    /// The assertions: one for each URL that answered.
     pub(super) assertions: Vec<Assertion>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum BaselineFileError {
 }
 
 impl Counted {
-    /// `None` if no baseline was named.
+    /// Reads the baseline; `None` if none was named.
     pub(super) fn read(output: &OutputArgs) -> Result<Option<Self>, BaselineFileError> {
         let Some(file) = &output.baseline else {
             return Ok(None);
@@ -80,7 +80,7 @@ impl Counted {
         self.conclude(&counts, counted);
     }
 
-    /// Whether another run would tell nothing more, or may not be made.
+    /// Whether to stop: another run would not tell more, or must not be made.
     fn is_settled(&self, counts: &RequestCounts, counted: usize) -> bool {
         let may_repeat = matches!(counts.key.method.as_str(), "GET" | "HEAD" | "OPTIONS");
         !may_repeat

@@ -87,7 +87,7 @@ async fn rounds(
     Outcome::Done
 }
 
-/// One run, as new as the first: nothing is remembered from the one before.
+/// Makes one run, which starts as cold as the first: nothing is remembered from the run before.
 pub(super) async fn once(
     options: &Options,
     target: &Target,

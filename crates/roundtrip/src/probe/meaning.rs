@@ -187,7 +187,7 @@ pub(crate) fn asked(
     Ok(options)
 }
 
-/// The environment is not read if it would not be used.
+/// Reads the environment, unless it would not be used.
 fn environment(connection: &ConnectionArgs) -> Result<Environment, OptionsError> {
     if connection.proxy.is_some() || connection.noproxy.as_deref() == Some("*") {
         return Ok(Environment::default());

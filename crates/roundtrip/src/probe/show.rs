@@ -221,7 +221,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// What continuous integration reads: annotations, JUnit's file, the new baseline.
+    /// Writes what continuous integration reads: annotations, JUnit's file, the new baseline.
     fn tell_pipeline(&self, all: &[Exchange], counted: Option<&Counted>) -> Result<(), String> {
         let output = &self.args.output;
         if output.annotations || output.junit.is_some() {
@@ -266,8 +266,8 @@ pub(crate) fn body_sink(output: Option<&str>, progress: &Progress) -> CountingWr
     }
 }
 
-/// A file whose content is replaced when the first byte comes: it stays what it was if there is no
-/// answer.
+/// A file whose content is replaced when the first byte arrives. Without an answer, it keeps its
+/// old content.
 enum LazyFile {
     To(PathBuf),
     Opened(File),

@@ -7,7 +7,7 @@ const HIDDEN: &str = "***";
 
 /// Commands with the flags of curl.
 const ASKING: [&str; 6] = ["probe", "compare", "curl", "wget", "http", "httping"];
-/// Their short flags with a secret as value, and those with another value.
+/// The short flags of such programs whose value is a secret, and those with another value.
 const SHORT_SECRETS: &str = "uUbdF";
 const SHORT_VALUES: &str = "XHAeExmciowryzCDKPQTYt";
 const LONG_SECRETS: [&str; 4] = ["--data", "--cookie", "--form", "--url-query"];
@@ -51,7 +51,7 @@ pub(crate) fn masked(words: &[String]) -> Vec<String> {
 enum Flag {
     None,
     Next,
-    /// The secret is in the same word, from this index on.
+    /// The secret is in the flag's own word, from this index on.
     Inside(usize),
 }
 
@@ -174,7 +174,7 @@ fn split(line: &str) -> Vec<String> {
     words
 }
 
-/// A word as a shell reads it.
+/// The word, quoted for a shell if that is needed.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-_./:,=%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -14,7 +14,7 @@ const RESERVE: Reserve = Reserve {
     tickets: 2,
     token: true,
 };
-/// The wait for the thread that read the list, which has nothing left to do.
+/// The largest number of waits for the thread that read the list, which has nothing left to do.
 const MAX_WAITS: u32 = 10;
 const WAIT: Duration = Duration::from_millis(1);
 /// The longest time until the tickets are there, and until the connections are closed.

@@ -19,7 +19,7 @@ impl Findings {
         Self(findings.collect())
     }
 
-    /// Is there one against a requirement?
+    /// Whether a violation is of a requirement.
     pub(super) fn has_errors(&self) -> bool {
         let mut all = self.0.iter().flat_map(|(_, violations)| violations);
         all.any(|violation| violation.check.severity == Severity::Error)
@@ -42,7 +42,7 @@ impl Findings {
     }
 }
 
-/// `None` if there is no answer.
+/// The violations in an answer; `None` if there is no answer.
 fn violations(source: &Source, is_registrar: bool) -> Option<Vec<Violation>> {
     let answer = source.answer.as_ref().ok()?;
     let header = |name: &str| std::str::from_utf8(source.header(name)?).ok();

@@ -304,7 +304,7 @@ pub(super) fn settings(
     Ok((settings, tls))
 }
 
-/// No rate limits apply: several connections carry more than a server allows on one.
+/// Whether no rate limits apply: several connections then carry more than a server allows on one.
 fn is_unlimited(args: &RdapArgs) -> bool {
     args.bulk.rate.iter().any(|rate| rate == "off")
 }

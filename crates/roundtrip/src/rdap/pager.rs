@@ -26,8 +26,8 @@ pub(super) struct Pager {
     backlog: Backlog,
 }
 
-/// The number of texts that the reader has not taken yet. Lookups wait for the reader, so that
-/// there are only few. Clones share the number.
+/// The number of texts that the reader has not taken yet. Lookups wait for the reader, so that the
+/// number stays small. Clones share it.
 #[derive(Clone)]
 pub(super) struct Backlog(watch::Sender<Reading>);
 

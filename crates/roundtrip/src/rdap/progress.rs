@@ -7,7 +7,8 @@ use roundtrip_rdap::bulk::scheduler::ListProgress;
 use roundtrip_rdap::client::Client;
 use roundtrip_report::count;
 
-/// `length` is the length of the list, if it is known before all of it is read.
+/// Makes the progress line. `length` is the length of the list, if it is known before all of it is
+/// read.
 pub(super) fn line(
     tally: ListProgress,
     length: Option<u64>,

@@ -138,7 +138,7 @@ impl Sink {
         })
     }
 
-    /// Whether an earlier run has already printed it.
+    /// Whether an earlier run has already printed the result of this entry.
     pub(super) fn was_told(&self, place: u64) -> bool {
         matches!(&self.out, Out::Journalled(journal, _) if journal.is_finished(place))
     }
@@ -234,8 +234,8 @@ impl Sink {
         }
     }
 
-    /// The text that a pager has not taken yet: lookups wait for its reader, and none is made once
-    /// the reader has quit.
+    /// The texts that a pager has not taken yet: lookups wait for its reader, and no more are made
+    /// once the reader has quit.
     pub(super) fn backlog(&self) -> Backlog {
         self.backlog.clone()
     }
@@ -342,7 +342,7 @@ fn whole(error: &JournalError) -> String {
     }
 }
 
-/// A form, described in words that are the same in every run.
+/// The form as words that are the same in every run.
 fn shape(form: &Form) -> String {
     let names = |columns: &[Column]| {
         let names: Vec<String> = columns.iter().map(Column::name).collect();

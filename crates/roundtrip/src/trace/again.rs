@@ -24,9 +24,9 @@ type Numbered = (u64, Exchange);
 #[derive(Debug)]
 pub(crate) struct SeenExchange {
     pub(crate) url: String,
-    /// How it was asked, on a new connection without memory.
+    /// How the exchange was requested, on a new connection without memory.
     pub(crate) strategy: Strategy,
-    /// Where it was seen.
+    /// Where the exchange was seen.
     source: String,
     took: String,
 }
@@ -187,7 +187,8 @@ fn slower(
     }
 }
 
-/// Without keys, the method is unknown, and the request goes to the server's root path.
+/// Whether the exchange can be repeated. Without keys, the method is unknown, and the request goes
+/// to the server's root path.
 fn can_be_asked(exchange: &Exchange) -> bool {
     let method = exchange.http.as_ref().map(|http| http.method.as_str());
     has_url(&exchange.url) && method.is_none_or(|method| method.is_empty() || is_safe(method))

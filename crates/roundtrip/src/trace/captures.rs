@@ -148,7 +148,7 @@ impl CaptureQueue {
         more.map(drop)
     }
 
-    /// The time of the next packet; 0 if it has none.
+    /// The time of the next packet; 0 if the packet has no time.
     fn front(&self) -> Option<u64> {
         let next = self.items.front();
         next.map(|packet| packet.time.unwrap_or(0))

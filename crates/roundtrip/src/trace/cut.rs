@@ -91,7 +91,7 @@ impl Into {
         })
     }
 
-    /// All interfaces are written, so that they keep their numbers.
+    /// Writes an interface. All are written, so that they keep their numbers.
     fn interface(&mut self, interface: &Interface<'_>) -> io::Result<()> {
         self.writer.interface(interface).map_err(refused)?;
         self.interfaces += 1;

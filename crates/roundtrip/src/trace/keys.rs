@@ -13,7 +13,7 @@ const PIECE: u64 = 1 << 20;
 
 pub(super) struct KeyFiles {
     files: Vec<KeyFile>,
-    /// A file may not exist yet, and may grow.
+    /// Whether the capture is live, so that a file may not exist yet, and may grow.
     is_live: bool,
 }
 
@@ -38,7 +38,7 @@ impl KeyFiles {
         }
     }
 
-    /// Adds all secrets that are there, for the first time or once more.
+    /// Adds all secrets that the files contain. May be called again.
     pub(super) fn add_all(&mut self, trace: &mut Trace) -> Result<(), (PathBuf, io::Error)> {
         for file in &mut self.files {
             file.read = 0;
@@ -53,8 +53,8 @@ impl KeyFiles {
         Ok(())
     }
 
-    /// Adds what was written since, if a live capture is read. A file that cannot be read any more
-    /// adds nothing.
+    /// Adds the secrets that were written since the last call, if the capture is live. A file that
+    /// cannot be read any more adds nothing.
     pub(super) fn add_new(&mut self, trace: &mut Trace) {
         for file in self.files.iter_mut().filter(|_| self.is_live) {
             let _ = file.rest(true, trace);

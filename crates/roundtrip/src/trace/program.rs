@@ -19,7 +19,7 @@ use crate::provenance::{self, stamped};
 
 /// How many exchanges a page shows.
 const ON_PAGE: usize = 200;
-/// Exchanges beyond these are counted in the ranking and not kept.
+/// The largest number of exchanges that are kept. Further ones are only counted in the ranking.
 const MAX_KEPT: usize = 10_000;
 
 /// The tap's results while the program runs.
@@ -28,7 +28,7 @@ struct Collected {
     kept: Vec<Exchange>,
     ranking: Ranking,
     broken: Vec<String>,
-    /// Limits that were missed beyond those.
+    /// The number of missed limits that are not among those.
     more_broken: u64,
 }
 
@@ -111,7 +111,7 @@ impl Collects {
     }
 }
 
-/// One result a line, as soon as it is complete.
+/// Writes one result a line, as soon as it is complete.
 struct Lines(Option<Mutex<std::fs::File>>);
 
 impl Lines {

@@ -38,7 +38,7 @@ pub(super) struct CaptureSource {
     /// The number of bytes read, and the length of the file if it has one.
     read: Arc<AtomicU64>,
     length: Option<u64>,
-    /// When something came last.
+    /// When something last arrived.
     heard: Instant,
     has_packets: bool,
     /// Secrets came after the first packet.
@@ -88,7 +88,8 @@ impl CaptureSource {
         })
     }
 
-    /// Whether it begins like a capture, or like no known format: in any case not like a log.
+    /// Whether the source begins like a capture, or like no known format: in any case not like a
+    /// log.
     pub(super) fn is_capture(&mut self) -> io::Result<bool> {
         let front = front_of(&mut self.from)?;
         Ok(CaptureReader::recognises(front) || !begins_like_text(front))
@@ -127,7 +128,7 @@ impl CaptureSource {
         Ok(count > 0)
     }
 
-    /// Passes the items of what was read on.
+    /// Passes on the items in what was read.
     pub(super) fn items(&mut self, take: &mut dyn FnMut(CaptureItem<'_>)) -> io::Result<()> {
         loop {
             match self.reader.item() {
@@ -145,7 +146,7 @@ impl CaptureSource {
         }
     }
 
-    /// How long nothing has come.
+    /// How long nothing has arrived.
     pub(super) fn silence(&self) -> Duration {
         self.heard.elapsed()
     }
@@ -178,7 +179,7 @@ impl CaptureSource {
     }
 }
 
-/// RFC 7464: each record of a JSON text sequence begins with this.
+/// The character before each record of a JSON text sequence. RFC 7464 §2.2.
 const RECORD: u8 = 0x1e;
 
 fn begins_like_text(front: &[u8]) -> bool {
@@ -197,7 +198,7 @@ fn front_of(from: &mut impl BufRead) -> io::Result<&[u8]> {
     from.fill_buf()
 }
 
-/// A pipe, read by another thread: a signal does not interrupt the read of a pipe.
+/// A pipe that another thread reads: a signal does not interrupt the read of a pipe.
 struct Piped {
     pieces: Receiver<io::Result<Vec<u8>>>,
     /// The present piece, and how much of it was read.
