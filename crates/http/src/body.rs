@@ -12,8 +12,8 @@ pub trait Sink: Write + Send {}
 
 impl<T: Write + Send> Sink for T {}
 
-/// In bytes: how much is decoded at once, and how much output that may give before other tasks get
-/// their turn.
+/// In bytes: how much is decoded at once, and how much output that may produce before other tasks
+/// get their turn.
 const BROTLI_PIECE: usize = 32;
 const MAX_TURN: u64 = 1024 * 1024;
 
@@ -54,9 +54,9 @@ impl Write for BoundedBody {
 /// Counts the bytes from the wire, and the bytes after decoding.
 pub(crate) struct ReceivedBody<'a> {
     decoder: Decoder<Counted<'a>>,
-    /// Brotli that is still to be decoded.
+    /// Brotli data that is still to be decoded.
     coded: Vec<u8>,
-    /// The counts are kept here, even if the rest of the body is not waited for.
+    /// The counts. They are stored here at once, because nobody may wait for the rest of the body.
     pub(crate) facts: &'a mut HttpFacts,
 }
 

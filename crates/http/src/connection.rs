@@ -34,8 +34,8 @@ impl Connection {
         outcome
     }
 
-    /// Carries several requests. Where the protocol has streams, all leave at once, and one fails
-    /// without the others. Over HTTP/1.1 they go one after another.
+    /// Carries several requests. If the protocol has streams, all leave at once, and one may fail
+    /// without the others. Over HTTP/1.1 they are sent one after another.
     pub async fn exchange_all(&mut self, runs: Vec<RequestRun<'_>>, ended: &mut OnEnded<'_>) {
         match self {
             Self::H1(stream) => {
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// Can several requests be on their way at once?
+    /// Whether several requests can be on their way at once.
     pub fn has_streams(&self) -> bool {
         !matches!(self, Self::H1(_))
     }
@@ -70,8 +70,8 @@ impl Connection {
         }
     }
 
-    /// Is there nothing to read on an idle HTTP/1.1 connection, neither its end nor unrequested
-    /// bytes? Looking also takes in session tickets.
+    /// Whether there is nothing to read on an idle HTTP/1.1 connection, neither its end nor
+    /// unrequested bytes. This also reads session tickets.
     pub fn is_quiet(&mut self) -> bool {
         let Self::H1(stream) = self else {
             return self.is_open();

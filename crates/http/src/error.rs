@@ -78,7 +78,7 @@ impl HttpError {
         }
     }
 
-    /// Did the server's certificate not verify?
+    /// Whether the server's certificate did not verify.
     pub fn is_certificate_refusal(&self) -> bool {
         match self {
             Self::Tls(error) => error.is_certificate_refusal(),
@@ -87,7 +87,7 @@ impl HttpError {
         }
     }
 
-    /// Did the connection end, with all that was on it?
+    /// Whether the connection has ended, and all its requests with it.
     pub fn is_connection_gone(&self) -> bool {
         match self {
             Self::H2(error) => error.is_io() || error.is_go_away(),
@@ -109,7 +109,7 @@ impl From<io::Error> for HttpError {
     }
 }
 
-/// Did the peer reset the connection?
+/// Whether the peer reset the connection.
 pub(crate) fn is_reset(error: &io::Error) -> bool {
     matches!(
         error.kind(),

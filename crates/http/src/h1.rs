@@ -68,7 +68,8 @@ struct ResponseReader<'a> {
     stream: &'a mut dyn ByteStream,
     buffer: Vec<u8>,
     recorder: &'a RequestRecorder,
-    /// The first byte of the response is on the timeline, or what is read is not that yet.
+    /// Whether the first byte of the response is on the timeline already, or what is read now is
+    /// not the response yet.
     begun: bool,
     /// The peer reset the connection while the request was sent; reading may not show that.
     was_reset: bool,
@@ -163,7 +164,7 @@ impl ResponseReader<'_> {
         }
     }
 
-    /// Records that the answer, whose head arrived last, ended the request.
+    /// Records that the answer ended the request. Its head is what arrived last.
     fn ended_by_answer(&self) {
         self.recorder.departed_until(self.recorder.last_arrival());
         self.recorder.arrived();
@@ -219,7 +220,7 @@ impl ResponseReader<'_> {
         }
     }
 
-    /// Evaluates a read. Zero is the end, which may be one that TLS did not announce.
+    /// Evaluates a read. Zero is the end of the stream, with or without an announcement by TLS.
     fn read(&mut self, got: io::Result<usize>) -> io::Result<usize> {
         match got {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -324,8 +325,8 @@ enum Step {
     Broken(io::Error),
 }
 
-/// Writes `rest` and flushes it; reads whenever a part was written and whenever the stream takes no
-/// more.
+/// Writes `rest` and flushes it. Reads after each part that was written, and whenever the stream
+/// takes no more.
 fn poll_step(
     stream: &mut dyn ByteStream,
     cx: &mut Context<'_>,

@@ -24,13 +24,13 @@ use crate::{BodyEnd, ByteStream, HttpError, OnEnded, Request, RequestRun, Sink};
 use first_error::{ErrorRecorder, FirstError};
 use headers::{HeadersObserver, ObservedStream};
 
-/// Large windows, so that the path and not the client limits a body (those of curl are as large).
+/// Windows as large as curl's, so that the path and not the client limits a body.
 const STREAM_WINDOW: u32 = 10 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
 /// How long the end of a stream is waited for after the end of its body.
 const MAX_STREAM_END: Duration = Duration::from_secs(10);
-/// This exceeds our own limit, so that we refuse a head that is too large ourselves, with a clear
-/// error.
+/// The limit that is announced to the server. It exceeds our own limit, so that we refuse a head
+/// that is too large ourselves, with a clear error.
 const MAX_HEADER_LIST_SIZE: u32 = 1024 * 1024;
 
 pub struct H2Session {
@@ -73,7 +73,7 @@ impl H2Session {
         !matches!(&*self.driver(), Driver::Running(task) if task.is_finished())
     }
 
-    /// Has the server sent GOAWAY? Then it takes no further request.
+    /// Whether the server has sent GOAWAY, so that it takes no further request.
     pub(crate) fn is_going_away(&self) -> bool {
         self.headers.is_going_away()
     }
@@ -277,7 +277,7 @@ impl Drop for H2Session {
     }
 }
 
-/// Collects interim responses (1xx) until the final one is on its way.
+/// Collects interim responses (1xx) until the final response begins.
 async fn interim(response: &mut ResponseFuture, facts: &mut HttpFacts) -> Result<(), HttpError> {
     while let Some(told) = poll_fn(|cx| response.poll_informational(cx)).await {
         let told = told?;
@@ -344,8 +344,8 @@ async fn receive(
     }
 }
 
-/// Waits for the end of a stream whose body is complete. Dropped sooner, the stream would be reset,
-/// which servers count against their clients.
+/// Waits for the end of a stream whose body is complete. If the stream were dropped sooner, it
+/// would be reset, which servers count against their clients.
 async fn stream_end(mut stream: RecvStream) {
     while let Some(Ok(_)) = stream.data().await {}
 }

@@ -102,7 +102,7 @@ impl Quic {
         self.gauge.offered_early
     }
 
-    /// Whether it can carry another request, as far as is known.
+    /// Whether the client can carry another request, as far as is known.
     pub(crate) fn is_open(&self) -> bool {
         self.gauge.connection.close_reason().is_none() && !self.client.is_going_away()
     }
@@ -192,8 +192,8 @@ impl QuicGauge {
         }
     }
 
-    /// Prefers the reason for the close to its effect on a stream, unless the server said that it
-    /// did not act on the request.
+    /// Replaces the effect of a close on a stream by the reason for the close, unless the server
+    /// said that it did not act on the request.
     fn reason(&self, error: HttpError) -> HttpError {
         match (self.connection.close_reason(), error) {
             (Some(CloseReason::Reset), HttpError::BodyCutShort { .. }) => {

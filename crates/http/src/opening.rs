@@ -39,7 +39,7 @@ pub struct StreamProtocol {
     pub tls: Option<Offer>,
     /// Whether the request may leave before the handshake is complete, if a ticket allows it.
     pub early_data: bool,
-    /// HTTP/2 without TLS, known beforehand. RFC 9113 §3.3.
+    /// Whether the server is known to speak HTTP/2 without TLS. RFC 9113 §3.3.
     pub prior_knowledge: bool,
     /// The only protocol that is accepted.
     pub insists: Option<&'static str>,

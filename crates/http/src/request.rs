@@ -90,8 +90,8 @@ impl Request {
             && (!self.body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH"))
     }
 
-    /// The request for HTTP/2 and 3: names in lower case, nothing that belongs to one hop. RFC 9113
-    /// §8.2.
+    /// The request for HTTP/2 and 3, with names in lower case and without fields that belong to one
+    /// hop. RFC 9113 §8.2.
     pub(crate) fn modern(&self) -> Result<::http::Request<()>, HttpError> {
         self.check()?;
         let uri = ::http::Uri::builder()

@@ -24,10 +24,11 @@ pub struct RequestRun<'a> {
 /// end twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// At the end of the stream.
+    /// The body ends at the end of the stream.
     Stream,
-    /// As soon as it has the announced length. Proxies send the end of the stream in a separate
-    /// packet, which the congestion window may delay for a round trip. Trailers are lost.
+    /// The body ends as soon as it has the announced length. Proxies send the end of the stream in
+    /// a separate packet, which the congestion window may delay for a round trip. Trailers are
+    /// lost.
     Length,
 }
 
@@ -126,7 +127,7 @@ impl RequestRecorder {
 
 /// Why a request was not sent to its end.
 pub(crate) enum Unsent {
-    /// The server does not want the rest, and its answer says why.
+    /// The server does not want the rest of the body, and its answer says why.
     Stopped,
     Failed(HttpError),
 }

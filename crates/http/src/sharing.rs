@@ -11,7 +11,7 @@ use slots::Slots;
 /// Slots before an HTTP/2 server has said how many it allows: no server should allow fewer. RFC
 /// 9113 §6.5.2.
 const FIRST_SLOTS: usize = 100;
-/// The most slots, however many a peer allows: each stream costs both sides memory.
+/// The largest number of slots, however many a peer allows: each stream costs both sides memory.
 const MAX_SLOTS: usize = 1000;
 /// The number of requests that may wait for a stream in QUIC, which counts streams itself and wakes
 /// all waiters when one comes free.

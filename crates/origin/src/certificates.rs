@@ -13,7 +13,8 @@ use crate::{Certificate, OriginError, TlsKnobs};
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const DAY: i64 = 86_400;
-/// An object identifier under iso.org.dod.internet.experimental: nothing interprets the padding.
+/// The object identifier of padding in certificates. It is under iso.org.dod.internet.experimental,
+/// so nothing interprets it.
 const PADDING_OID: [u64; 6] = [1, 3, 6, 1, 3, 4242];
 
 pub(crate) struct IssuedCertificates {

@@ -11,7 +11,7 @@ pub(crate) struct OriginRequest {
     pub(crate) headers: HeaderMap,
     /// Whether the request arrived over TLS or QUIC.
     pub(crate) secure: bool,
-    /// Whether it arrived as early data, which may be a replay (RFC 8470).
+    /// Whether the request arrived as early data, which may be a replay (RFC 8470).
     pub(crate) early: bool,
 }
 

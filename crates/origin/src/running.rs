@@ -80,7 +80,7 @@ impl Origin {
 pub struct Running {
     pub http: SocketAddr,
     pub https: SocketAddr,
-    /// `None` if HTTP/3 is off or silent.
+    /// The address of HTTP/3; `None` if HTTP/3 is off or silent.
     pub h3: Option<SocketAddr>,
     pub echo: Option<SocketAddr>,
     /// The certificate authority to trust, as PEM.

@@ -51,10 +51,10 @@ pub(crate) enum AnswerError {
 
 /// One request and its response, over any version of HTTP.
 pub(crate) trait HttpExchange: Send {
-    /// The next piece of the request's body; `None` at its end.
+    /// Returns the next piece of the request's body; `None` at its end.
     fn receive(&mut self) -> impl Future<Output = Result<Option<Bytes>, AnswerError>> + Send;
 
-    /// Sends a 1xx at once.
+    /// Sends an interim response (1xx) at once.
     fn inform(
         &mut self,
         status: StatusCode,
@@ -133,8 +133,8 @@ fn strike(site: &OriginState, phase: FaultPhase) -> Result<(), AnswerError> {
         .map_or(Ok(()), |kind| Err(AnswerError::Fault(kind)))
 }
 
-/// Reads the request's body to its end. It is kept for an echo, up to the limit, and dropped
-/// otherwise.
+/// Reads the request's body to its end. For an echo, it is kept up to the limit; otherwise it is
+/// dropped.
 async fn read_body<E: HttpExchange>(
     exchange: &mut E,
     request: &OriginRequest,
@@ -164,7 +164,8 @@ async fn read_body<E: HttpExchange>(
     Ok(())
 }
 
-/// Waits as long as the plan says, and sends a 103 first if it says so. Returns the total time.
+/// Sends a 103 if the plan says so, and then waits as long as the plan says. Returns the total
+/// time.
 async fn think<E: HttpExchange>(
     exchange: &mut E,
     plan: &AnswerPlan,

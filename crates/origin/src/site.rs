@@ -15,7 +15,7 @@ use crate::{EarlyData, Fault, FaultKind, FaultPhase, HttpKnobs, Knobs, OriginCou
 pub(crate) struct OriginState {
     pub(crate) http: HttpKnobs,
     fault: Option<Fault>,
-    /// The number of times that the fault is still to occur.
+    /// How many times the fault is still to occur.
     fault_left: AtomicU64,
     /// Whether early data is answered with 425.
     pub(crate) too_early: bool,
@@ -45,7 +45,7 @@ impl OriginState {
         }
     }
 
-    /// The fault to carry out at one of these phases. It is counted as carried out.
+    /// Returns the fault to carry out at one of these phases, and counts it.
     pub(crate) fn fault_at(&self, phases: &[FaultPhase]) -> Option<FaultKind> {
         let fault = self.fault.filter(|fault| phases.contains(&fault.phase))?;
         let one_less = |left: u64| left.checked_sub(1);

@@ -144,7 +144,7 @@ async fn carry_out<IO: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Sends FIN, then reads on: closing with unread bytes would send RST.
+/// Sends FIN, then continues to read: closing with unread bytes would send RST.
 async fn end<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO) {
     let _ = io.shutdown().await;
     let _ = timeout(Duration::from_secs(1), h1::drain(&mut io, usize::MAX)).await;

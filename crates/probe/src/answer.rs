@@ -3,7 +3,7 @@
 use roundtrip_model::HttpFacts;
 use roundtrip_wire::server_timing;
 
-/// Reads `Location`, `Server-Timing` and `Alt-Svc`. Returns the value of the last one.
+/// Reads `Location`, `Server-Timing` and `Alt-Svc`. Returns the value of `Alt-Svc`.
 pub(crate) fn read(facts: &mut HttpFacts) -> Option<Vec<u8>> {
     if (300..400).contains(&facts.status) && facts.status != 304 {
         facts.redirect = facts

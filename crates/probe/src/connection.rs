@@ -47,7 +47,7 @@ impl OpenConnection {
         self.connection.exchange_all(turns, ended).await;
     }
 
-    /// Whether it carries several requests at once.
+    /// Whether the connection carries several requests at once.
     pub(crate) fn has_streams(&self) -> bool {
         self.connection.has_streams()
     }
@@ -66,7 +66,7 @@ impl OpenConnection {
         self.recorder.clone()
     }
 
-    /// Whether its first request leaves as early data.
+    /// Whether the connection's first request leaves as early data.
     pub(crate) fn has_early_data(&self) -> bool {
         self.has_early_data
     }
@@ -84,12 +84,12 @@ impl OpenConnection {
         self.transport.min_rtt()
     }
 
-    /// Returns its activity so far, as far as the kernel reports it.
+    /// Returns the connection's activity so far, as far as the kernel reports it.
     pub(crate) fn past(&self) -> Option<KeptFacts> {
         self.transport.past()
     }
 
-    /// Reads the kernel's and QUIC's counters for it.
+    /// Reads the kernel's and QUIC's counters for the connection.
     pub(crate) fn facts(&self) -> (Option<TcpFacts>, Option<QuicFacts>, Option<TlsFacts>) {
         let transport = &self.transport;
         (
@@ -99,7 +99,7 @@ impl OpenConnection {
         )
     }
 
-    /// Whether another request can use it.
+    /// Whether another request can use the connection.
     pub(crate) fn is_usable(&self) -> bool {
         self.connection.is_open()
             && match &self.transport {
@@ -120,8 +120,8 @@ pub(crate) struct KeptConnection {
 }
 
 impl KeptConnection {
-    /// Takes it out if another request to `target` can use it. A connection that cannot be used is
-    /// dropped.
+    /// Takes the connection out if another request to `target` can use it. A connection that cannot
+    /// be used is dropped.
     pub(crate) fn take_for(&mut self, target: &Target) -> Option<OpenConnection> {
         let here = target.origin();
         let kept = self.open.take().filter(|open| open.origin == here)?;
@@ -132,7 +132,7 @@ impl KeptConnection {
         None
     }
 
-    /// Takes it out, in any state.
+    /// Takes the connection out, even if it cannot be used any more.
     pub(crate) fn take(&mut self) -> Option<OpenConnection> {
         self.open.take()
     }
@@ -166,7 +166,7 @@ impl KeptConnection {
         self.why_not = None;
     }
 
-    /// Closes it.
+    /// Closes the kept connection.
     pub(crate) async fn retire(&mut self) {
         self.forget_reason();
         if let Some(open) = self.open.take() {

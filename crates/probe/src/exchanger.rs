@@ -41,7 +41,7 @@ pub(crate) struct Exchanger {
     protocols: Protocols,
     interruption: Interruption,
     counts: SequenceCounts,
-    /// Whether the unmeasured request before the first measured one was made.
+    /// Whether the unmeasured request that precedes the measured ones was made.
     is_primed: bool,
     /// The cost of the unmeasured request, if it was answered.
     primer: Option<Primer>,
@@ -257,7 +257,7 @@ impl Exchanger {
             .await
     }
 
-    /// Adds what a repeated lookup shows.
+    /// Adds the facts that a repetition of the lookup shows.
     pub(crate) async fn look_up_again(&mut self, exchange: &mut Exchange) {
         if let Some(name) = &mut exchange.name {
             name.waits.again = self.names.again().await;

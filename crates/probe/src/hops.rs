@@ -98,7 +98,7 @@ pub(crate) fn settle(
     next
 }
 
-/// The request that an answer leads to: the same again without early data, or another URL.
+/// The request that an answer leads to: the same one without early data, or one for another URL.
 fn next(
     options: &Options,
     exchange: &mut Exchange,

@@ -16,11 +16,12 @@ use crate::ProbeError;
 use crate::options::{Destination, Options};
 pub(crate) use doh::Requester;
 
-/// The wait for the HTTPS record once there are addresses. RFC 8305 §3 gives late answers 50 ms.
+/// How long to wait for the HTTPS record once there are addresses. RFC 8305 §3 allows 50 ms for
+/// late answers.
 const HTTPS_GRACE: Duration = Duration::from_millis(50);
 /// How long an exchange waits, after its end, for the answer to a repeated lookup.
 const AGAIN: Duration = Duration::from_millis(50);
-/// An address of each family, to ask whether the options admit it.
+/// An address of each family, to find out whether the options admit that family.
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
@@ -28,7 +29,7 @@ const V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 pub(crate) struct Names {
     options: Arc<Options>,
     resolver: Option<Arc<Resolver>>,
-    /// The last lookup once more, and how long that takes.
+    /// The task that repeats the last lookup and returns how long that took.
     again: Option<JoinHandle<Option<Duration>>>,
 }
 

@@ -44,7 +44,7 @@ pub struct Options {
     pub overrides: Vec<Override>,
     pub connect_to: Vec<ConnectTo>,
     pub doh: Option<Target>,
-    /// Query these instead of the system's name servers.
+    /// The name servers to use instead of the system's.
     pub name_servers: Vec<SocketAddr>,
     pub bind: Option<Bind>,
     pub unix_socket: Option<PathBuf>,
@@ -62,8 +62,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// The time limit of one exchange; each redirect is an exchange.
     pub max_time: Duration,
-    /// When everything that the prober does must be over, with all redirects and the unmeasured
-    /// request.
+    /// When everything that the prober does must be finished, including all redirects and the
+    /// unmeasured request.
     pub deadline: Option<Instant>,
     /// The trace that requests belong to: each exchange passes its own span on in `traceparent`.
     pub trace: Option<TraceContext>,

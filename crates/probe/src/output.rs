@@ -6,7 +6,7 @@ use std::time::Duration;
 use roundtrip_http::Sink;
 use roundtrip_model::{Event, Recorder, Task};
 
-/// A shorter write does not count as blocked.
+/// The shortest write that counts as blocked.
 const MIN_BLOCKED: Duration = Duration::from_millis(1);
 
 /// A sink that records slow writes as work of the client.
@@ -16,7 +16,7 @@ pub(crate) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// `recorder` belongs to the connection: a write delays all its requests.
+    /// Makes an output. `recorder` belongs to the connection: a write delays all its requests.
     pub(crate) fn new(sink: &'a mut dyn Sink, recorder: &'a Recorder) -> Self {
         Self { sink, recorder }
     }

@@ -16,7 +16,7 @@ pub(crate) struct ConnectionPlan {
     pub(crate) quic: Option<Offer>,
     pub(crate) early_data: bool,
     pub(crate) fast_open: bool,
-    /// HTTP/2 without TLS, known beforehand. RFC 9113 §3.3.
+    /// Whether the server is known to speak HTTP/2 without TLS. RFC 9113 §3.3.
     pub(crate) prior_knowledge: bool,
     /// The protocol that the user insists on.
     pub(crate) insists: Option<&'static str>,
@@ -28,8 +28,8 @@ pub(crate) struct ConnectionPlan {
 pub(crate) struct Announced<'a> {
     pub(crate) https_record: Option<&'a HttpsRecord>,
     pub(crate) alt_svc_h3: bool,
-    /// The protocol of the exchange that left a ticket, a cookie or a connection. Those are valid
-    /// for that protocol alone.
+    /// The protocol of the exchange that obtained a ticket, a cookie or a connection, which are
+    /// valid only for that protocol.
     pub(crate) spoken: Option<Http>,
 }
 

@@ -23,11 +23,12 @@ use crate::{ProbeError, hops, priming};
 /// How several requests share connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionUse {
-    /// A new connection for each request, opened according to the strategy.
+    /// Each request uses a new connection, opened according to the strategy.
     Each,
-    /// One connection, opened by the first; the others follow on it, one after another.
+    /// All requests use one connection, which the first one opens; the others follow, one after
+    /// another.
     Kept,
-    /// One connection, and all requests leave at once. Needs HTTP/2 or 3, and one origin.
+    /// All requests leave at once on one connection. This needs HTTP/2 or 3, and one origin.
     AtOnce,
 }
 
@@ -56,7 +57,8 @@ pub struct Sequence {
     pub hops: Vec<Vec<Exchange>>,
     /// The time from the start to the end of the last answer, without the unmeasured request.
     pub took: Duration,
-    /// Round trips on the critical path, as counted in the exchanges: simultaneous ones count once.
+    /// The round trips on the critical path, as counted in the exchanges. Simultaneous ones count
+    /// once.
     pub round_trips: u32,
     /// The number of connections that were opened.
     pub connections: u32,

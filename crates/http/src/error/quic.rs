@@ -14,7 +14,8 @@ pub enum QuicError {
     Alert(u8),
     #[error("the server did not answer")]
     TimedOut,
-    /// ICMP reported it before anything had arrived from the server, or there is no route.
+    /// ICMP reported that the server is unreachable before anything had arrived from it, or there
+    /// is no route.
     #[error("{0}")]
     Unreachable(ErrorKind),
     #[error("stateless reset")]

@@ -8,7 +8,7 @@ use roundtrip_wire::http1::{self, Field, HeadError, ResponseHead, Strictness};
 use crate::HttpError;
 use crate::error::shown;
 
-/// No server sends more headers than this in good faith.
+/// The largest number of headers. No server sends more in good faith.
 const MAX_HEADERS: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +69,8 @@ impl ParsedHead {
         &self.reason
     }
 
-    /// Does no other head follow to this request? After 101 the connection belongs to another
-    /// protocol. RFC 9110 §15.2.2.
+    /// Whether no other head follows as an answer to this request. After 101, the connection
+    /// belongs to another protocol. RFC 9110 §15.2.2.
     pub fn is_final(&self) -> bool {
         self.status >= 200 || self.status == 101
     }

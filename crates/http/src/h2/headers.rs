@@ -49,12 +49,13 @@ pub(super) struct ObservedStream<S> {
 #[derive(Default)]
 struct FrameTracker {
     header: [u8; HEADER_LENGTH],
-    /// The bytes of the header that have passed, and those of the payload that are still to come.
+    /// The number of bytes of the header that have passed, and of the payload that are still to
+    /// come.
     passed: usize,
     payload: usize,
 }
 
-/// A frame that matters here.
+/// A kind of frame that this observer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SeenFrame {
     Headers(u32),
@@ -63,7 +64,7 @@ enum SeenFrame {
 }
 
 const HEADER_LENGTH: usize = 9;
-/// What a client sends before its frames. RFC 9113 §3.4.
+/// The length of what a client sends before its frames. RFC 9113 §3.4.
 const PREFACE_LENGTH: usize = 24;
 /// More interim responses than this are an error.
 const MAX_HEADS: usize = 40;
@@ -170,7 +171,7 @@ impl<S> ObservedStream<S> {
 }
 
 impl FrameTracker {
-    /// The frames whose headers end in these bytes.
+    /// Returns the frames whose headers end in these bytes.
     fn pass(&mut self, mut bytes: &[u8]) -> Vec<SeenFrame> {
         let mut found = Vec::new();
         loop {

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::HttpError;
 use crate::response::MAX_HEAD_SIZE;
 
-/// Each line of a section counts 32 bytes at least. RFC 9114 §4.2.2.
+/// The limits of a field section. Each line of it counts 32 bytes at least. RFC 9114 §4.2.2.
 const LIMITS: SectionLimits = SectionLimits {
     fields: MAX_HEAD_SIZE / 32,
     size: MAX_HEAD_SIZE,

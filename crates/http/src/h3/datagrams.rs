@@ -20,7 +20,7 @@ pub(super) struct DatagramRecorder {
     /// The number of awaited responses. Until a response begins, each datagram must be observed
     /// separately, to know which one brings it.
     awaited: AtomicUsize,
-    /// Nothing more is recorded.
+    /// Whether to record nothing more.
     stopped: AtomicBool,
 }
 

@@ -1,5 +1,5 @@
 //! Deduces from packet numbers and data offsets what was lost or late in either direction, and when
-//! the peer had received what was sent.
+//! sent data had arrived at the peer.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ pub(super) struct Evidence {
     /// The time when data arrived while earlier data was still missing.
     gap: Option<Moment>,
     gaps: u32,
-    /// When the first packet left that may have carried data of a stream, was lost, and has not
-    /// been acknowledged since.
+    /// The departure of the oldest unacknowledged packet that was lost and may have carried data of
+    /// a stream.
     lost: Option<Moment>,
 }
 

@@ -14,7 +14,7 @@ pub(super) struct ClearHandshake {
     keys: Option<InitialKeys>,
     client: CryptoStream,
     server: CryptoStream,
-    /// Nothing more can be learnt: the server has sent 1-RTT packets.
+    /// Whether nothing more can be learnt: the server has sent 1-RTT packets.
     done: bool,
 }
 

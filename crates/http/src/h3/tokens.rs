@@ -25,7 +25,8 @@ struct ServerTokens {
 }
 
 impl Tokens {
-    /// Takes out a server's tokens, for a later process: each is used once, here or elsewhere.
+    /// Takes out a server's tokens, for a later process. Each token is used once, by this process
+    /// or by another.
     pub fn take(&self, host: &str) -> Vec<Bytes> {
         let server = remove(&mut self.lock(), host);
         server.map_or_else(Vec::new, |server| server.tokens.into())

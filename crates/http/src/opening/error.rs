@@ -27,7 +27,7 @@ impl OpenError {
         matches!(self, Self::Tls(TlsError::Protocol(error)) if *error == alert)
     }
 
-    /// Did the server's certificate not verify?
+    /// Whether the server's certificate did not verify.
     pub fn is_certificate_refusal(&self) -> bool {
         match self {
             Self::Tls(error) => error.is_certificate_refusal(),

@@ -13,12 +13,12 @@ pub struct Raced<T, E> {
     pub outcome: Result<T, E>,
     /// The outcome is that of QUIC.
     pub over_quic: bool,
-    /// Why QUIC failed; `None` if it did not. `None` with TCP's outcome means that QUIC had not
-    /// answered yet.
+    /// Why QUIC failed, if it failed before TCP had an outcome.
     pub quic_failed: Option<E>,
 }
 
-/// QUIC first; when it does not answer soon, or fails, TCP too; the first to be ready wins.
+/// Tries QUIC first, and TCP too when QUIC fails or does not answer soon. The first to be ready
+/// wins.
 pub async fn race<T, E>(
     quic: impl Future<Output = Result<T, E>>,
     tcp: impl Future<Output = Result<T, E>>,

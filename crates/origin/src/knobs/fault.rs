@@ -16,27 +16,28 @@ pub enum FaultKind {
     /// The connection ends in an orderly way, but too early: TCP FIN, or a QUIC `CONNECTION_CLOSE`
     /// without error.
     Close,
-    /// Nothing more is sent, and the connection stays open.
+    /// The server sends nothing more, and the connection stays open.
     Stall,
-    /// Bytes without meaning, then the end. If the protocol cannot carry them, the same as `Close`.
+    /// The server sends bytes without meaning, then closes. If the protocol cannot carry them, it
+    /// only closes.
     Garbage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultPhase {
-    /// Before a byte is read.
+    /// The fault occurs before a byte is read.
     Accept,
     /// When the `ClientHello` has arrived. Over clear text, which has none, and over QUIC: at
     /// accept.
     Hello,
     /// After half of the server's first flight. Over clear text and QUIC: at accept.
     Handshake,
-    /// After the request, including its body.
+    /// The fault occurs after the request, including its body.
     Request,
     /// After half of the header section. HTTP/2 and HTTP/3 send it as one frame, so there the fault
     /// occurs just before it.
     Head,
-    /// After half of the body.
+    /// The fault occurs after half of the body.
     Body,
 }
 

@@ -149,7 +149,8 @@ fn delay(ms: u64) -> AnswerPlan {
     }
 }
 
-/// Only final statuses: after an interim one, the client would wait.
+/// The route of a status. Only final statuses are allowed: after an interim one, the client would
+/// wait.
 fn status(code: u64) -> AnswerPlan {
     let status = u16::try_from(code)
         .ok()

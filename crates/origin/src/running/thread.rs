@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::Running;
 use crate::OriginError;
 
-/// Dropping it ends its thread and waits for that.
+/// A running thread. Dropping this value stops the thread and waits for its end.
 pub(super) struct Thread {
     stop: Option<oneshot::Sender<()>>,
     handle: Option<JoinHandle<()>>,

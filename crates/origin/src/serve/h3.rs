@@ -27,7 +27,7 @@ use crate::site::OriginState;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The largest number of bytes that are read of a body at once.
 const MAX_PIECE: usize = 256 << 10;
-/// Each line of a section counts 32 bytes at least. RFC 9114 §4.2.2.
+/// The limits of a field section. Each line of it counts 32 bytes at least. RFC 9114 §4.2.2.
 const LIMITS: SectionLimits = SectionLimits {
     fields: MAX_HEAD_BYTES / 32,
     size: MAX_HEAD_BYTES,

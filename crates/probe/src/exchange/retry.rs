@@ -39,8 +39,9 @@ fn is_idempotent(method: &str) -> bool {
     ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
 }
 
-/// Returns the round trips lost to a request that the server answered by closing the connection:
-/// one, or none if the close came less than half a round trip after the request and so crossed it.
+/// Returns how many round trips were lost because the server answered a request by closing the
+/// connection: one, or none if the close came so soon (within half a round trip) that it was sent
+/// before the request arrived.
 pub(super) fn lost_trip(timeline: &Timeline, ended: Moment, rtt: Option<Duration>) -> u32 {
     let sent = timeline.last(|e| *e == Event::RequestSent);
     match (sent, rtt) {

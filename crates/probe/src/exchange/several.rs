@@ -1,5 +1,5 @@
 //! One connection and several simultaneous requests on it. Each request has a separate timeline,
-//! besides the connection's bytes, and a separate end.
+//! which does not include the connection's bytes, and a separate end.
 
 use roundtrip_http::{BodyEnd, Request, RequestRecorder, RequestRun, Sink};
 use roundtrip_model::{Event, Exchange, HttpFacts, Moment, Recorder, Strategy, Timeline};
@@ -11,7 +11,7 @@ use crate::exchanger::{Exchanger, Transaction};
 use crate::output::Output;
 
 /// HTTP/1.1 pipelining is not used: responses are sent in order, so one delays the next, and after
-/// a failure it is unknown which requests the server acted upon. RFC 9112 §9.3.2.
+/// a failure nobody knows which requests the server acted upon. RFC 9112 §9.3.2.
 pub(crate) const ONE_BY_ONE: &str =
     "HTTP/1.1 answers one request at a time; simultaneous requests need h2 or h3";
 
@@ -43,7 +43,7 @@ struct Running<'a, K> {
 /// The time and outcome of a part, once it has ended.
 type End = Option<(Moment, Result<(), ProbeError>)>;
 
-/// The facts that all parts share when all have ended.
+/// The facts that all parts share at the end.
 struct Common<'a> {
     transaction: Transaction<'a>,
     timeline: Timeline,

@@ -119,7 +119,7 @@ pub(super) fn alert(alert: AlertDescription) -> Words {
     )
 }
 
-/// `HandshakeFailure` as the RFC spells it. RFC 8446 §6.
+/// The alert's name as the RFC spells it, from `HandshakeFailure`. RFC 8446 §6.
 fn spelled(alert: AlertDescription) -> String {
     let mut out = String::new();
     for c in format!("{alert:?}").chars() {
@@ -210,7 +210,8 @@ fn in_words(name: &str) -> String {
     words
 }
 
-/// OpenSSL's number for it, as `--write-out` prints it.
+/// Whether the certificate is self-signed, by OpenSSL's number for that, which `--write-out`
+/// prints.
 fn self_signed(exchange: &Exchange) -> bool {
     exchange.tls.as_ref().is_some_and(|t| t.verify_result == 18)
 }

@@ -18,7 +18,7 @@ struct Cookie {
     value: String,
     /// The host that set the cookie, or the domain that it named.
     domain: String,
-    /// The cookie is for this host alone.
+    /// Whether the cookie is for this host alone.
     is_host_only: bool,
     path: String,
     is_secure: bool,

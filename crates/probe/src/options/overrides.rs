@@ -15,8 +15,8 @@ pub struct Override {
     pub addresses: Vec<IpAddr>,
 }
 
-/// `--connect-to HOST1:PORT1:HOST2:PORT2`: connect to another host, and send the same request. An
-/// empty part means any host or port, or the same one.
+/// `--connect-to HOST1:PORT1:HOST2:PORT2`: connect to another host, and send the same request.
+/// Empty parts: HOST1 or PORT1 means any, HOST2 or PORT2 means the same one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectTo {
     pub from_host: Option<String>,

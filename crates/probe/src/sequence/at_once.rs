@@ -37,8 +37,8 @@ impl WaveResult {
 const ASKED_AGAIN: &str = "the connection ended before this request was answered, and repeating it does no harm: sent \
                            again on a new one";
 
-/// Sends all requests at once; then all lost or rejected ones again, at once; then the targets of
-/// redirects, one after another.
+/// Sends all requests at once, and sends all lost or rejected ones again, also at once. Then
+/// follows redirects, one after another.
 pub(super) async fn run<S: Sink>(
     exchanger: &mut Exchanger,
     asks: &mut [SequenceRequest<S>],

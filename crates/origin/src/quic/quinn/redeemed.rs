@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use quinn::{TokenLog, TokenReuseError};
 
-/// The largest number of tokens that are remembered; while all of them are still valid, no other
-/// token is accepted.
+/// The largest number of tokens that are remembered. If there are as many and all are still valid,
+/// no other token is accepted.
 const MAX_USED_TOKENS: usize = 65_536;
 
 /// The random numbers of used tokens, and when each was issued.

@@ -15,7 +15,8 @@ const MAX_PIECE: usize = 16 << 10;
 
 type Opening<T> = Pin<Box<dyn Future<Output = Result<T, quinn::ConnectionError>> + Send>>;
 
-/// Accepts and opens streams. quinn does that by futures, which last from one poll to the next.
+/// Accepts and opens streams. quinn does that with futures, which are stored here from one poll to
+/// the next.
 pub(crate) struct QuinnStreams {
     connection: quinn::Connection,
     accepting_bi: Option<Opening<(quinn::SendStream, quinn::RecvStream)>>,
@@ -106,7 +107,7 @@ type Stopping =
 
 pub(crate) struct QuinnSending {
     stream: quinn::SendStream,
-    /// Ends when the peer has stopped the stream, or can no longer do so.
+    /// A future that ends when the peer has stopped the stream, or can no longer do so.
     stopping: Option<Stopping>,
     is_ended: bool,
 }

@@ -115,8 +115,8 @@ fn headers(bytes: &Bytes, fields: &[Field<'_>]) -> Result<HeaderMap, BadHead> {
     Ok(headers)
 }
 
-/// RFC 9112, section 6.3. Request smuggling uses two ways to read one request: both framings at
-/// once are an error.
+/// How the body is framed. RFC 9112, section 6.3. Both framings at once are an error, because
+/// request smuggling uses requests that can be read in two ways.
 fn framing(headers: &HeaderMap, version: Version) -> Result<BodyFraming, BadHead> {
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();

@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use super::head::{BodyFraming, H1RequestHead};
 use crate::serve::{AnswerError, HttpExchange};
 
-/// Up to this size, bytes are copied together to leave in one write; larger ones are written from
-/// where they are.
+/// Up to this size, bytes are copied together to leave in one write. Larger ones are written
+/// without a copy.
 const GATHERED: usize = 8 * 1024;
 const READ: usize = 32 * 1024;
 const CHUNK_LIMITS: ChunkedLimits = ChunkedLimits {
@@ -44,7 +44,7 @@ pub(super) struct H1Exchange<'a, IO> {
     wires: &'a mut BufferedStream<IO>,
     incoming: RequestBody,
     outgoing: ResponseFraming,
-    /// HTTP/1.0 has neither chunks nor 1xx.
+    /// Whether the version is HTTP/1.0, which has neither chunks nor 1xx.
     old: bool,
     /// Whether the connection continues, as far as the client and the knobs are concerned.
     keep: bool,
