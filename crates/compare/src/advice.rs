@@ -12,7 +12,7 @@ pub struct Advice {
     pub client: Option<String>,
 }
 
-/// The server does it already, so nothing has to be done there.
+/// The advice for a server that does it already, so that nothing has to be done there.
 pub(crate) const THERE: &str = "nothing: it does this already";
 
 /// The advice for a server that accepts early data but does not act on it at once.

@@ -23,11 +23,11 @@ const STARTUP_SLACK: f64 = 0.2;
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Costs {
     pub(crate) rtt: f64,
-    /// The client's set-up, once for all requests.
+    /// The time of the client's set-up, once for all requests.
     setup: f64,
-    /// The name lookup, once for each connection.
+    /// The time of the name lookup, once for each connection.
     name: f64,
-    /// Computation at both ends, in a full handshake.
+    /// The time of the computation at both ends, in a full handshake.
     handshake: f64,
     /// The time from the request to the first byte, without the round trip.
     reply: f64,
@@ -35,7 +35,8 @@ pub(crate) struct Costs {
     /// Round trips that the body takes beyond the first byte, because the window of a new
     /// connection has to grow.
     body_trips: u32,
-    /// The time of the body without these waits, as on a connection whose window has grown.
+    /// The time of the body without the waits for the window, as on a connection whose window has
+    /// grown.
     carried: f64,
 }
 
@@ -74,7 +75,7 @@ impl Costs {
         })
     }
 
-    /// The average for one request of a sequence of `k`.
+    /// Predicts the average time of one request in a sequence of `k`.
     pub(crate) fn predict(&self, way: &Way, k: u32) -> Prediction {
         let (n, following) = (f64::from(k.max(1)), f64::from(k.saturating_sub(1)));
         let (trips, ms) = match way.manner {
@@ -110,15 +111,15 @@ impl Costs {
         (trips, trips * self.rtt + rest)
     }
 
-    /// A request on an open connection. The same answer has crossed it before, measured or not, so
-    /// the server's window has grown with it, and is still as large for a request that follows at
-    /// once. RFC 5681 §3.1.
+    /// A request on an open connection. The same answer has crossed the connection before, measured
+    /// or not, so the server's window has grown, and it is still as large for a request that
+    /// follows at once. RFC 5681 §3.1.
     fn on_open(&self) -> (f64, f64) {
         (1.0, self.rtt + self.reply + self.carried)
     }
 }
 
-/// One exchange's phases, without their round trips.
+/// The phases of one exchange, without their round trips.
 #[derive(Debug, Default)]
 struct Parts {
     setup: f64,
@@ -222,9 +223,9 @@ impl FlightSize {
     }
 }
 
-/// If BBR sends and its bandwidth still grows: the pace at which it will continue, in milliseconds
-/// for a byte. It paces at a fixed multiple of the most that was acknowledged in a round trip
-/// (draft-ietf-ccwg-bbr §5.6.2), and the multiple of the last flights shows only afterwards.
+/// If BBR sends and its bandwidth still grows, the pace at which it will continue, in milliseconds
+/// for each byte. BBR paces at a fixed multiple of the most that was acknowledged in a round trip
+/// (draft-ietf-ccwg-bbr §5.6.2), so the last flights determine the pace of later ones.
 fn startup(flights: &[FlightSize], rtt: f64) -> Option<f64> {
     let pace = |flight: &FlightSize| rtt / (STARTUP_GAIN * flight.bytes as f64);
     let follows = |later: &FlightSize, earlier: &FlightSize| {
@@ -284,8 +285,8 @@ mod tests {
         );
     }
 
-    /// 30 segments of 1,400 bytes, 1 ms each: ten, then twenty when those are acknowledged, a round
-    /// trip after they arrived.
+    /// Thirty segments of 1,400 bytes that take 1 ms each: ten, and twenty more a round trip later,
+    /// when the first were acknowledged.
     fn in_two_flights() -> Exchange {
         let mut exchange = Exchange {
             rtt: Some(Duration::from_millis(100)),

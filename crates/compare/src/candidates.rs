@@ -6,7 +6,8 @@ use roundtrip_probe::{ConnectionUse, Family};
 use crate::config::CompareConfig;
 use crate::way::{Remedy, Way};
 
-/// What an ordinary client does today, made explicit by the server's choices.
+/// What an ordinary client does today, as a strategy: the server's choices fill in what the client
+/// leaves open.
 pub(crate) fn baseline(first: &Exchange, family: Family) -> Way {
     let used = Strategy {
         memory: Memory::Cold,
@@ -49,7 +50,7 @@ fn all(config: &CompareConfig, first: &Exchange, baseline: &Way) -> Vec<Way> {
     ways
 }
 
-/// Whether it makes sense, the remedy, and the strategy for it.
+/// Whether a way makes sense here, the remedy, and the strategy.
 type Candidate = (bool, Remedy, Strategy);
 
 fn over_tcp(config: &CompareConfig, base: Strategy) -> Vec<Candidate> {
@@ -117,8 +118,8 @@ fn classical_only(strategy: Strategy) -> Strategy {
     }
 }
 
-/// For several requests, one connection for all; for a single one, a connection that is already
-/// open.
+/// Sequences to compare: for several requests, one connection for all; for a single request, a
+/// connection that is already open.
 fn sequences(config: &CompareConfig, baseline: &Way) -> Vec<Way> {
     if config.requests == 1 {
         let reuse = true;
@@ -172,7 +173,7 @@ fn named_remedy(s: Strategy) -> Remedy {
     }
 }
 
-/// The way that must work first: if it shows nothing, neither does this one.
+/// The way that must work first. If it has no effect, this one has none either.
 pub(crate) fn needs(remedy: Remedy) -> Option<Remedy> {
     match remedy {
         Remedy::EarlyData => Some(Remedy::Resumption),

@@ -16,14 +16,14 @@ pub struct CompareConfig {
     pub options: Options,
     /// The number of requests in a sequence, which is measured as a whole.
     pub requests: u32,
-    /// Compare these instead of all that make sense.
+    /// The strategies to compare, instead of all that make sense.
     pub strategies: Vec<Strategy>,
     /// Command lines of other clients.
     pub against: Vec<String>,
     pub limits: RequestLimits,
     /// The seed for the order and the intervals.
     pub seed: u64,
-    /// Repeat even a request that may change something each time.
+    /// Whether to repeat even a request that may change something each time.
     pub force: bool,
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn of(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64) -> Option
 }
 
 /// Detects early data that was accepted, but not processed until the handshake was complete: the
-/// answer is a round trip late, and that looks like time of the server.
+/// answer is a round trip late, which looks like the server's time.
 pub(crate) fn waits_for_handshake(
     line: &MeasuredWay,
     baseline: &MeasuredWay,

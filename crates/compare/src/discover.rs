@@ -14,8 +14,8 @@ use crate::sample::{Taken, ours, take};
 use crate::verdict::{self, Support};
 use crate::way::{Remedy, Way};
 
-/// The number of exchanges of the baseline whose medians give the arithmetic all but the round
-/// trips.
+/// The number of exchanges of the baseline whose medians the arithmetic uses for everything but the
+/// round trips.
 const REHEARSALS: usize = 5;
 /// How long to wait on a path that drops a handshake silently; four round trips if these are
 /// longer.
@@ -25,13 +25,13 @@ pub(crate) struct Discovery {
     pub(crate) baseline: Way,
     /// The first answer.
     pub(crate) first: Exchange,
-    /// Exchanges of the baseline after that, before anything was measured.
+    /// Exchanges of the baseline after the first one, before the measurement.
     pub(crate) rehearsals: Vec<Exchange>,
     pub(crate) ways: Vec<(Way, Support)>,
 }
 
-/// Makes the first request, as today's client would: its answer decides what the baseline is.
-/// Nothing can be discovered without it.
+/// Makes the first request, as an ordinary client of today would. Its answer decides what the
+/// baseline is, so nothing can be discovered without it.
 pub(crate) async fn first(
     config: &CompareConfig,
     budget: &mut RequestBudget,
@@ -58,7 +58,8 @@ pub(crate) async fn first(
     Ok((candidates::baseline(&first, family), first))
 }
 
-/// Runs the baseline once neither this process nor the server is new to it.
+/// Runs the baseline a few more times: in its first run, it was new to this process and to the
+/// server.
 async fn rehearse(
     config: &CompareConfig,
     baseline: &Way,

@@ -15,7 +15,7 @@ const LOOK_EVERY: u32 = 4;
 /// An interval is narrow if half its width is less than this share of today's time, or than
 /// `NARROW_MS`.
 const NARROW: f64 = 0.02;
-/// In milliseconds.
+/// An interval is narrow if it is at most this many milliseconds wide.
 const NARROW_MS: f64 = 0.25;
 /// A way that has failed this often, and never succeeded, is not tried again.
 const MAX_FAILURES: usize = 3;
@@ -89,7 +89,7 @@ fn is_clear(lines: &mut [MeasuredWay], seed: u64) -> bool {
         .all(|saving| saving.is_some_and(|s| (s.high - s.low) / 2.0 <= narrow))
 }
 
-/// Compares all lines with the first, block by block.
+/// Compares each line with the first one, block by block.
 pub(crate) fn pair(lines: &mut [MeasuredWay], seed: u64) {
     let Some((baseline, others)) = lines.split_first_mut() else {
         return;

@@ -34,7 +34,7 @@ pub struct Comparison {
     pub absent: Vec<Absent>,
     /// The number of complete blocks.
     pub blocks: u32,
-    /// The number of requests in all, and of those made for the discovery.
+    /// The number of all requests, and of the requests made for the discovery.
     pub sent: u32,
     pub discovery: u32,
     pub took_s: f64,
@@ -73,7 +73,7 @@ impl Prediction {
 #[derive(Debug, Clone)]
 pub struct MeasuredWay {
     pub way: Way,
-    /// Why it has no effect, although it seems to be supported.
+    /// Why the way has no effect, although it seems to be supported.
     pub idle: Option<String>,
     pub predicted: Option<Prediction>,
     /// The successful runs, each with its block.
@@ -81,7 +81,7 @@ pub struct MeasuredWay {
     pub failures: Vec<String>,
     /// The number of blocks in which both this way and the baseline succeeded.
     pub pairs: usize,
-    /// Compared with the baseline of the same block.
+    /// The saving, compared with the baseline of the same block.
     pub saving: Option<Saving>,
     /// Why measurement and prediction differ; `None` if they agree.
     pub disagreement: Option<String>,
@@ -91,15 +91,15 @@ pub struct MeasuredWay {
 /// The result for a measured way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WayVerdict {
-    /// It saves time.
+    /// The way saves time.
     Saves,
-    /// It seems to be supported, but has no effect.
+    /// The way seems to be supported, but has no effect.
     Idle,
     /// There are too few pairs to tell.
     Unsure,
     /// There is no clear difference.
     Nothing,
-    /// It costs time.
+    /// The way costs time.
     Costs,
 }
 
@@ -180,7 +180,7 @@ impl MeasuredWay {
         }
     }
 
-    /// `too few to tell (3 pairs; at least 6 are needed)`.
+    /// Words such as `too few to tell (3 pairs; at least 6 are needed)`.
     pub fn too_few(&self) -> String {
         let pairs = count(self.pairs as u64, "pair", "pairs");
         format!("too few to tell ({pairs}; at least {MIN_PAIRS} are needed)")

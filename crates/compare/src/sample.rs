@@ -19,7 +19,7 @@ pub(crate) struct Taken {
     pub(crate) requests: u32,
     /// The sample, or why there is none.
     pub(crate) outcome: Result<Sample, String>,
-    /// `None` unless this program made the sequence.
+    /// The sequence; `None` if another program made the requests.
     pub(crate) sequence: Option<Sequence>,
 }
 
@@ -99,8 +99,8 @@ fn slim(exchange: &Exchange) -> Exchange {
     slim
 }
 
-/// The number of requests, which may be one too high: a kept connection that was not used may have
-/// carried a request before it turned out to be closed.
+/// The number of requests. It may be one too high: a kept connection may have carried a request
+/// before it turned out to be closed.
 fn requests_of(sequence: &Sequence, strategy: Strategy) -> u32 {
     let exchanges = || sequence.hops.iter().flatten();
     let primed = exchanges().any(|e| e.primed);
@@ -161,8 +161,8 @@ async fn other(config: &CompareConfig, line: &str, k: u32) -> Taken {
 }
 
 /// The command line with the URL in place of each word `URL`, or at the end; once for each request.
-/// `None` if the word is inside quotes, which those of the URL would end, and the URL has
-/// characters that mean something to a shell: its author could run commands.
+/// `None` if the word is inside quotes and the URL has characters that mean something to a shell:
+/// quotes in the URL could end those around it, and its author could run commands.
 fn filled(line: &str, url: &str, k: u32) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?#[]@%=+,".contains(c);
     if has_quoted_word(line) && !url.chars().all(is_plain) {

@@ -170,7 +170,7 @@ fn findings(baseline: &MeasuredWay) -> Vec<Finding> {
     typical.map_or_else(Vec::new, |last| last.findings.clone())
 }
 
-/// Adds the reasons for the results, and who has to change what.
+/// Adds the reasons for the results, and what each side has to change.
 fn annotate(c: &mut Comparison) {
     let rtt = c.rtt_ms.unwrap_or(f64::INFINITY);
     let name = c.server.as_deref();

@@ -7,9 +7,9 @@ use roundtrip_model::{EarlyData, Exchange, Http, Memory, Security, Strategy};
 pub(crate) enum Support {
     /// The strategy had its effect.
     Works,
-    /// The strategy seems to work, but does not: what happens instead.
+    /// The strategy seems to work, but does not. The text says what happens instead.
     Idle(String),
-    /// The strategy is not supported: what was observed.
+    /// The strategy is not supported. The text says what was observed.
     Absent(String),
     /// The strategy was not tried, for this reason.
     Unasked(String),

@@ -7,9 +7,9 @@ use roundtrip_probe::{ConnectionUse, Family};
 /// What a way changes compared with an ordinary client of today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
-    /// It changes nothing: all other ways are compared with it.
+    /// The way changes nothing: all other ways are compared with it.
     Baseline,
-    /// It changes nothing either: the baseline is measured again, and its apparent saving is
+    /// The way changes nothing either: the baseline is measured again, and its apparent saving is
     /// measurement error.
     Control,
     KeepConnection,

@@ -45,7 +45,7 @@ impl Diff {
         (&made.0, &made.1)
     }
 
-    /// The limits that it breaks, each with the value that breaks it.
+    /// The limits that the comparison breaks, each with the value that breaks it.
     pub fn broken<'a>(
         &self,
         limits: &'a [Limit],

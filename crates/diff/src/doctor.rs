@@ -3,7 +3,7 @@
 use crate::node::Node;
 use crate::{Provenance, ReadError};
 
-/// No machine has this many findings.
+/// The largest number of findings; no machine has as many.
 const MAX_CHECKS: usize = 10_000;
 /// The number of changes that the answer names.
 const MAX_TOLD: usize = 4;
@@ -47,7 +47,8 @@ impl ReportedCheck {
 pub enum Trend {
     Worse,
     Better,
-    /// Another value of the same status, or one that cannot be compared with the other.
+    /// The finding has another value of the same status, or one that cannot be compared with the
+    /// other.
     Other,
 }
 
@@ -80,7 +81,7 @@ impl CheckChange {
         Self { a, b, turn }
     }
 
-    /// The finding of the side that has it; B's if both do.
+    /// The finding of the side that has it; of side B if both have it.
     pub fn check(&self) -> Option<&ReportedCheck> {
         self.b.as_ref().or(self.a.as_ref())
     }
@@ -91,7 +92,8 @@ pub struct DoctorDiff {
     /// The versions that made A and B.
     pub made: (Provenance, Provenance),
     pub roots: (Option<String>, Option<String>),
-    /// Worse, then better, then the others, each in the order of the reports.
+    /// The changes: worse ones, then better ones, then the others, each in the order of the
+    /// reports.
     pub changes: Vec<CheckChange>,
     /// How many findings are the same.
     pub same: usize,
@@ -191,7 +193,7 @@ fn of_id(doctor: &Doctor, id: &str) -> Vec<ReportedCheck> {
     mine.cloned().collect()
 }
 
-/// Findings of one kind: equal ones are set aside, the others are paired in order.
+/// Compares the findings of one kind: equal ones are set aside, and the others are paired in order.
 fn held(a: Vec<ReportedCheck>, mut b: Vec<ReportedCheck>) -> (usize, Vec<CheckChange>) {
     let mut left = Vec::new();
     let mut same = 0;

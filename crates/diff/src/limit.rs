@@ -31,7 +31,7 @@ enum Quantity {
     Phase(&'static str),
 }
 
-/// The same names as in the limits of `probe`.
+/// The quantities and their names, which are the same as in the limits of `probe`.
 const QUANTITIES: [(&str, Quantity); 18] = [
     ("worse", Quantity::Worse),
     ("ttfb", Quantity::FirstByte),

@@ -74,7 +74,7 @@ impl<'a> Node<'a> {
         self.value.is_null()
     }
 
-    /// The value under the key; `None` if there is none.
+    /// The value under the key; `None` if the key is missing.
     pub(crate) fn get(&'a self, key: &'a str) -> Result<Self, ReadError> {
         let value = match self.value {
             Value::Object(map) => map.get(key).unwrap_or(&NULL),

@@ -41,7 +41,7 @@ impl Decimals {
         format!("{value:.*}", self.0)
     }
 
-    /// Empty for a phase that a side does not have.
+    /// A number as text; empty for a phase that a side does not have.
     pub(crate) fn maybe(self, value: Option<f64>) -> String {
         value.map_or("none".into(), |value| self.plain(value))
     }
@@ -99,7 +99,8 @@ pub(crate) fn title(name: &str) -> String {
     known.to_owned()
 }
 
-/// The cost of a finding on one side, and in how many runs it occurred, if not in all.
+/// The cost of a finding on one side. If it did not occur in all runs, the text also says in how
+/// many.
 pub(crate) fn price(side: Option<&Priced>) -> String {
     match side {
         None => "none".into(),

@@ -1,4 +1,4 @@
-//! Those parts of a `probe` report that can be compared, and the comparison.
+//! The parts of a `probe` report that can be compared, and the comparison.
 
 mod answer;
 mod attribution;
@@ -52,7 +52,7 @@ pub struct ReportedPhase {
     pub name: String,
     pub ms: f64,
     pub round_trips: f64,
-    /// The time from its start until the client first sent something.
+    /// The time from the phase's start until the client first sent something.
     pub first_sent_ms: Option<f64>,
     pub waited: Waited,
 }
@@ -99,13 +99,13 @@ impl Probe {
     }
 }
 
-/// The mean, zero for none.
+/// The mean; zero if there are no values.
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let n = values.len().max(1) as f64;
     values.sum::<f64>() / n
 }
 
-/// The median, zero for none.
+/// The median; zero if there are no values.
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.into_iter().collect();
     roundtrip_model::Summary::from_samples(&values).map_or(0.0, |summary| summary.median)

@@ -3,7 +3,7 @@
 use crate::ReadError;
 use crate::node::Node;
 
-/// Reports from before these keys existed have none of them.
+/// Where and when a report was made. Older reports have none of these keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provenance {
     /// RFC 3339.
@@ -24,7 +24,8 @@ impl Provenance {
         })
     }
 
-    /// `2026-03-01T12:00:00.000Z on host, roundtrip 0.1.0`: unchanged, and so not safe to show yet.
+    /// A line such as `2026-03-01T12:00:00.000Z on host, roundtrip 0.1.0`. The text is unchanged,
+    /// and so not safe to show yet.
     pub(crate) fn told(&self) -> Option<String> {
         let host = self.host.as_ref().map(|host| format!("on {host}"));
         let made: Vec<&str> = [self.started.as_deref(), host.as_deref()]

@@ -21,7 +21,7 @@ pub struct TextOptions<'a> {
     pub style: Style,
     /// The names of A and B.
     pub files: (&'a str, &'a str),
-    /// Only the paragraph with the conclusion.
+    /// Whether to show only the paragraph with the conclusion.
     pub quiet: bool,
     /// Every fact that differs, and every part.
     pub verbose: bool,
@@ -135,7 +135,8 @@ impl TextOptions<'_> {
         lines
     }
 
-    /// Where the difference comes from; parts that are too small for a line are summed in one.
+    /// Where the difference comes from. Parts that are too small for a line are summed up in one
+    /// line.
     fn parts(&self, diff: &ProbeDiff) -> Vec<String> {
         let decimals = Decimals::from_diff(diff);
         let (shown, small) = by_size(diff, self.verbose);
@@ -226,7 +227,7 @@ impl TextOptions<'_> {
     }
 }
 
-/// Round trips on both sides; empty if there are none.
+/// The round trips on both sides, as text; empty if there are none.
 fn counts(a: f64, b: f64) -> String {
     match (number(a), number(b)) {
         (a, b) if a == b && a == "0" => String::new(),

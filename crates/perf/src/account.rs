@@ -40,8 +40,8 @@ pub struct Usage {
     /// The kernel's split of that time, by samples.
     pub user: Duration,
     pub system: Duration,
-    /// How long its threads were runnable while others ran; `None` if the kernel does not count
-    /// that.
+    /// How long the side's threads were runnable while others ran; `None` if the kernel does not
+    /// count that.
     pub waited: Option<Duration>,
     /// The core that the side was pinned to, if any.
     pub core: Option<Core>,
@@ -55,7 +55,7 @@ pub struct Core {
     pub idle: Duration,
     /// Time in interrupts of all threads; sampled, unless the kernel counts it separately.
     pub interrupts: Duration,
-    /// The part of it that does not count as any thread's time.
+    /// The part of the interrupts' time that does not count as any thread's time.
     pub beside: Duration,
 }
 
@@ -94,7 +94,7 @@ impl Core {
     }
 }
 
-/// Adds threads of one side, which share a core.
+/// Adds the use of threads of one side, which share a core.
 impl Add for Usage {
     type Output = Self;
 

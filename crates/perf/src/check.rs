@@ -72,7 +72,8 @@ impl Arm {
         engine::by_name(self.engine).check(&self.knobs)
     }
 
-    /// Rejects our own AES-GCM if it is not available: the figure would belong to another cipher.
+    /// Rejects our own AES-GCM if it is not available: another cipher would be used, and the figure
+    /// would be about that one.
     fn check_packet_aead(&self) -> Result<(), PlanError> {
         let instead = if !self.knobs.packet_aead {
             return Ok(());

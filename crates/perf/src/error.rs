@@ -116,7 +116,7 @@ pub enum PlanError {
 }
 
 impl PerfError {
-    /// Whether it is the user's mistake.
+    /// Whether the error is the user's mistake.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Plan(_))
     }
@@ -136,7 +136,7 @@ fn seconds(time: &Duration) -> String {
 }
 
 impl PlanError {
-    /// An engine does not support this, and what to use instead.
+    /// The error if an engine does not support something; it says what to use instead.
     pub(crate) fn cannot(
         engine: &'static str,
         what: impl Into<String>,

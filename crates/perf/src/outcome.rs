@@ -55,7 +55,7 @@ pub struct PerfFigures {
     pub requests_per_second: Option<Summary>,
     /// The latencies of the requests of all rounds.
     pub latencies: Histogram,
-    /// The most frequent one.
+    /// The bottleneck that most rounds had.
     pub bottleneck: Bottleneck,
 }
 

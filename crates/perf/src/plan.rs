@@ -41,7 +41,7 @@ pub enum Terrain {
     Bare(EndConfig),
     /// Two namespaces, joined by an emulated path with these words.
     Emulated(Vec<(String, String)>, EndConfig),
-    /// Another machine, by its name; the network in between is unknown.
+    /// Another machine, by its name. Nothing is known about the network in between.
     Remote(String),
 }
 
@@ -63,7 +63,7 @@ impl Default for Terrain {
 }
 
 impl Pin {
-    /// Two of the allowed cores; none if there is only one to share.
+    /// Takes two of the allowed cores; none if only one is allowed, which both sides then share.
     pub fn among(allowed: &[usize]) -> Self {
         match *allowed {
             [sender, receiver, ..] => Self {
@@ -74,7 +74,7 @@ impl Pin {
         }
     }
 
-    /// Parses `0,1` or `none`.
+    /// Parses two processors such as `0,1`, or `none`.
     pub fn parse(text: &str) -> Result<Self, PlanError> {
         let wrong = || PlanError::Value {
             what: "pair of CPUs",
@@ -107,7 +107,7 @@ impl Pin {
 }
 
 impl Terrain {
-    /// The terrain with these words of a path. If there is only an MTU, it is a bare wire.
+    /// The terrain that these words of a path describe. If they only set an MTU, it is a bare wire.
     pub fn described(words: &[(&str, String)], offload: Option<bool>) -> Result<Self, PlanError> {
         let mut scratch = roundtrip_path::Path::builder();
         let mut mtu = DEFAULT_MTU;

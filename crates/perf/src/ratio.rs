@@ -6,7 +6,8 @@ use roundtrip_model::{Random, Saving, Summary};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostRatio {
     pub ratio: f64,
-    /// `None` for fewer than two rounds, and for the arm that the others are compared with.
+    /// The confidence interval; `None` for fewer than two rounds, and for the arm that the others
+    /// are compared with.
     pub interval: Option<RatioInterval>,
 }
 
@@ -20,7 +21,7 @@ pub struct RatioInterval {
 }
 
 impl CostRatio {
-    /// `tls` and `own` hold a cost for each round.
+    /// Makes a ratio. `tls` and `own` hold one cost for each round.
     pub(crate) fn new(tls: &[f64], own: &[f64]) -> Option<Self> {
         let median = |costs| Some(Summary::from_samples(costs)?.median).filter(|cost| *cost > 0.0);
         let ratio = median(tls)? / median(own)?;

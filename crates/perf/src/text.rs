@@ -275,7 +275,8 @@ mod tests {
     use crate::outcome::Visit;
     use crate::outcome::tests::{plan, visit};
 
-    /// A visit whose receiver's core was idle for this many of 1000 ms, 500 of which it worked.
+    /// Makes a visit of 1000 ms, in which the receiver's core worked for 500 ms and was idle for
+    /// `idle` ms.
     fn woken(idle: u64) -> Visit {
         let core = |idle| Core {
             idle: Duration::from_millis(idle),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::account::Usage;
 use crate::engine::SideReport;
 
-/// A side that worked for this share of the time had nothing to spare: the rest is spent waking up.
+/// A side that worked for this share of the time had no time to spare: it spent the rest waking up.
 const BUSY_SHARE: f64 = 0.92;
 /// Other programs with this share of a core, or of the time, disturbed the measurement.
 const FOREIGN_SHARE: f64 = 0.08;
@@ -24,7 +24,7 @@ pub enum Bottleneck {
     Path,
     /// The receiver, or its own buffer, did not allow the sender more.
     Window,
-    /// None of these is evident.
+    /// None of the above is evident.
     Neither,
 }
 
@@ -64,7 +64,8 @@ pub(crate) fn judge(sender: &SideReport, receiver: &SideReport) -> Bottleneck {
     Bottleneck::Neither
 }
 
-/// Its threads waited to run, or its core was saturated, but not only by us.
+/// Whether a side's core was crowded: its threads waited to run, or the core was saturated, but not
+/// only by us.
 fn is_crowded(usage: &Usage) -> bool {
     let waited = usage.waited.unwrap_or_default();
     let full = usage.core.is_some_and(|core| core.share() >= BUSY_SHARE);

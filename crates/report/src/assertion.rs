@@ -13,7 +13,7 @@ pub struct Assertion {
 }
 
 impl Assertion {
-    /// An assertion that holds unless there is a `complaint`.
+    /// Makes an assertion, which holds unless there is a complaint.
     pub fn new(url: &str, name: &str, complaints: &[String]) -> Self {
         Self {
             url: url.to_owned(),

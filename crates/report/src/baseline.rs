@@ -38,7 +38,7 @@ impl Baseline {
         Ok(Self { requests })
     }
 
-    /// The file, as it is written: one line for each count.
+    /// The text of the file: one line for each count.
     pub fn to_text(&self) -> String {
         file::text(&self.requests)
     }
@@ -74,7 +74,8 @@ impl CountChange {
         self.is > self.was
     }
 
-    /// Whether to report it. A body's round trips vary, so a lower count is not reported.
+    /// Whether to report the change. A body's round trips vary, so a lower count of them is not
+    /// reported.
     fn is_told(&self) -> bool {
         self.is_beyond_chance() && (self.rose() || self.name != counts::BODY)
     }

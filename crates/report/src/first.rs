@@ -16,17 +16,17 @@ pub(crate) struct First {
     pub(crate) used: Strategy,
     pub(crate) total_ms: f64,
     pub(crate) round_trips: u32,
-    /// False if it was an exchange before the measured ones, to obtain a ticket, cookie or
+    /// False for an exchange before the measured ones that obtained a ticket, a cookie or a
     /// connection.
     pub(crate) measured: bool,
-    /// The median and the maximum of the later ones.
+    /// The median and the maximum of the later requests.
     others: Option<(f64, f64)>,
     /// Whether a later run used the same strategy and took as many round trips.
     is_like_others: bool,
 }
 
 impl First {
-    /// `None` if the first request failed.
+    /// Compares the first request with the others; `None` if it failed.
     pub(crate) fn from_runs(runs: &[Run]) -> Option<Self> {
         let (run, after) = runs.split_first()?;
         let primer = run.hops.first()?.primer;

@@ -9,7 +9,7 @@ pub enum Party {
     Resolver,
     Network,
     Server,
-    /// The server or the path: nothing shows which.
+    /// The server or the path: nothing shows which of them.
     Unknown,
     Client,
 }
@@ -25,7 +25,7 @@ impl Party {
         Self::Client,
     ];
 
-    /// The order in a sentence: the path first, then the others.
+    /// The order of the parties in a sentence: the path first, then the others.
     pub const BY_WEIGHT: [Self; 6] = [
         Self::Network,
         Self::Server,

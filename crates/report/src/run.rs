@@ -77,12 +77,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The waits of an exchange by party, over all its phases.
+/// The waits of an exchange by party, summed over all its phases.
 pub(crate) fn waited(exchange: &Exchange) -> Waited {
     party::sum(exchange.phases().iter().map(|p| &p.waited))
 }
 
-/// Whether there is more to show than the reason of a failure: something was waited for.
+/// Whether there is something to draw: the exchange succeeded, or it waited for another party.
 pub(crate) fn is_worth_drawing(exchange: &Exchange) -> bool {
     let waited = waited(exchange);
     exchange.ok() || waited.sum() - waited.client >= MIN_WAIT_MS

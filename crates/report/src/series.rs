@@ -7,11 +7,11 @@ use crate::party;
 use crate::run::Run;
 use crate::unexplained;
 
-/// The smallest number of runs in which "in one" or "in all" says more than a single request does.
+/// The smallest number of runs for which "in one" or "in all" says more than a single request.
 const MIN_RUNS: usize = 3;
 /// The cause for which a single exchange cannot show whether the server or the path is responsible.
 const NOBODY_KNOWN: &str = "late-answer";
-/// The largest number of notes; the JSON report has all of them.
+/// The largest number of notes that are shown. The JSON report has all of them.
 const MAX_NOTES: usize = 8;
 
 /// The runs of a series that succeeded, in numbers.
@@ -20,7 +20,7 @@ pub(crate) struct Series<'a> {
     pub(crate) waited: Waited,
     /// Milliseconds.
     pub(crate) rtt: Option<Summary>,
-    /// The most costly first, all runs counted.
+    /// The causes over all runs, the most costly first.
     pub(crate) causes: Vec<SeriesCause<'a>>,
     pub(crate) unexplained: Option<Rest>,
     /// Each note, with the number of runs that have it.
@@ -32,14 +32,14 @@ pub(crate) struct Series<'a> {
 pub(crate) struct SeriesCause<'a> {
     /// The finding from the run with the median cost.
     pub(crate) finding: &'a Finding,
-    /// The number of runs that have it, and of all runs.
+    /// The number of runs that have the cause, and of all runs.
     pub(crate) runs: usize,
     pub(crate) of: usize,
-    /// Its cost in the runs that have it.
+    /// The cause's cost in the runs that have it.
     pub(crate) ms: Summary,
     /// The median, rounded.
     pub(crate) round_trips: u32,
-    /// The first run is the only one that has it.
+    /// Whether only the first run has the cause.
     is_first_only: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct SeriesCause<'a> {
 pub(crate) struct Rest {
     pub(crate) runs: usize,
     pub(crate) ms: Summary,
-    /// The place of the largest part of it.
+    /// Where the largest part of the unexplained time is.
     at: Option<String>,
 }
 

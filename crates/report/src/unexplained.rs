@@ -9,8 +9,8 @@ use crate::party::Party;
 /// The smallest share of the unexplained time that gets its own entry.
 const MIN_SHARE: f64 = 0.25;
 
-/// `30.2 ms`, and its places, the largest first; `None` if it is less than the usual variation of
-/// paths and hosts.
+/// The unexplained time, such as `30.2 ms`, and its places, the largest first; `None` if it is less
+/// than the usual variation of paths and hosts.
 pub(crate) fn told(exchange: &Exchange) -> Option<String> {
     let whole = exchange.unexplained_worth_reporting()?;
     let places: Vec<String> = largest_places(exchange).map(place).collect();
@@ -26,7 +26,7 @@ pub(crate) fn advice(exchange: &Exchange) -> Option<&'static str> {
     largest_places(exchange).next().map(advice_for)
 }
 
-/// The places with a large part of it.
+/// The places that have a large part of the unexplained time.
 fn largest_places(exchange: &Exchange) -> impl Iterator<Item = &Unexplained> {
     let least = MIN_SHARE * exchange.unexplained;
     let places = exchange.unexplained_at.iter();

@@ -55,7 +55,7 @@ pub struct MeasuredRun {
 }
 
 impl MeasuredRun {
-    /// The answer of an exchange, or the reason why it does not count as one.
+    /// The answer of an exchange, or the reason why it does not count as an answer.
     pub fn from_exchange(exchange: &Exchange) -> Result<Self, String> {
         if let Some(failure) = &exchange.failure {
             return Err(clean(&failure.message));
@@ -125,12 +125,13 @@ impl WayRuns {
         ))
     }
 
-    /// Whether it used another strategy. Compared as words, which omit QUIC's only version of TLS.
+    /// Whether the run used another strategy. They are compared as words, which omit QUIC's only
+    /// version of TLS.
     fn strayed(&self, answer: &MeasuredRun) -> bool {
         answer.used.to_string() != self.strategy.to_string()
     }
 
-    /// What an unmeasured request obtains first, for the user who waits for it.
+    /// What the unmeasured request obtains, as text for the user who waits for it.
     pub(crate) fn preparation(&self) -> &'static str {
         let strategy = self.strategy;
         match (

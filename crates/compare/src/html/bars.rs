@@ -10,7 +10,7 @@ use crate::text::round_trips;
 
 const ROW: usize = 50;
 const BAR: usize = 14;
-/// Below the text of the row.
+/// The top of a bar, below the text of its row.
 const BAR_TOP: usize = 20;
 /// Round trips closer than this share of the scale are drawn as hatching, not as marks.
 const CLOSEST: f64 = 1.0 / 40.0;

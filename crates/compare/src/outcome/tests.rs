@@ -132,7 +132,7 @@ fn the_largest_saving_comes_first_and_each_line_is_of_one_kind() {
     );
 }
 
-/// The same with only `blocks` blocks of each way.
+/// Like the comparison above, but with only `blocks` blocks of each way.
 fn shortened(blocks: usize) -> Comparison {
     let mut c = sample();
     for line in [&mut c.baseline, &mut c.control]

@@ -9,7 +9,7 @@ use super::words;
 /// The reason for a part of the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContributionKind {
-    /// More or fewer round trips, each as long as the mean of both sides' round trips.
+    /// The number of round trips. Each counts as long as the mean of both sides' round trips.
     RoundTrips,
     /// A round trip is longer or shorter, at the mean of both sides' count.
     Path,
@@ -19,7 +19,7 @@ pub enum ContributionKind {
     Client,
     Resolver,
     Loss,
-    /// The server or the path: nothing shows which.
+    /// Time that is due to the server or the path: nothing shows to which of them.
     Unknown,
     Unexplained,
 }
@@ -53,8 +53,8 @@ pub struct Contribution {
     pub stage: Option<String>,
     /// B − A: negative where B is faster.
     pub ms: f64,
-    /// What was measured on each side: milliseconds, round trips for
-    /// [`ContributionKind::RoundTrips`], the length of one for [`ContributionKind::Path`].
+    /// What was measured on each side: usually milliseconds; for [`ContributionKind::RoundTrips`]
+    /// their number, and for [`ContributionKind::Path`] the length of one.
     pub sides: Option<(f64, f64)>,
     /// The continuation of "130 ms of it is …".
     pub what: String,

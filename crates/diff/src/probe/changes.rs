@@ -5,7 +5,7 @@ use super::{Probe, ReportedFinding, Weight, median, words};
 /// How many values of one fact are listed; it seldom has more than two.
 const MAX_VALUES: usize = 4;
 
-/// If only one side has a layer, these facts suffice to say so.
+/// The facts that show that a side has a layer, if the other side does not have it.
 const PRESENCE: [&str; 8] = [
     "TLS version",
     "ALPN",
@@ -17,7 +17,7 @@ const PRESENCE: [&str; 8] = [
     "proxy status",
 ];
 
-/// A fact that differs; each side with the values its runs had.
+/// A fact that differs, with the values of each side's runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactDiff {
     pub label: &'static str,
@@ -118,23 +118,23 @@ pub struct FindingDiff {
 pub struct Priced {
     /// The median over all runs: zero if fewer than half of them have it.
     pub typical_ms: f64,
-    /// Medians over the runs that have it.
+    /// The medians over the runs that have the finding.
     pub ms: f64,
     pub round_trips: f64,
-    /// Runs that have it, and all there are.
+    /// The number of runs that have the finding, and of all runs.
     pub runs: (usize, usize),
     pub evidence: String,
     pub remedy: String,
 }
 
 impl FindingDiff {
-    /// How much more it typically costs B than A.
+    /// How much more the finding typically costs B than A.
     pub fn ms(&self) -> f64 {
         let price = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.typical_ms);
         price(&self.b) - price(&self.a)
     }
 
-    /// Whether it represents round trips that only one side pays.
+    /// Whether the finding represents round trips that only one side pays.
     pub(super) fn changes_trips(&self) -> bool {
         let trips = |side: &Option<Priced>| side.as_ref().map_or(0.0, |priced| priced.round_trips);
         !words::same(trips(&self.a), trips(&self.b))

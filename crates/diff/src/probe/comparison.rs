@@ -22,7 +22,7 @@ pub struct ProbeDiff {
     pub figures: (SideFigures, SideFigures),
     pub difference: Difference,
     pub stages: Vec<StageDiff>,
-    /// They sum to the difference.
+    /// The parts of the difference, which sum to it.
     pub parts: Vec<Contribution>,
     pub facts: Vec<FactDiff>,
     pub findings: Vec<FindingDiff>,
@@ -31,7 +31,7 @@ pub struct ProbeDiff {
 }
 
 impl ProbeDiff {
-    /// `None` where a side has no runs, which [`crate::read`] never returns.
+    /// Compares two reports; `None` if a side has no runs, which [`crate::read`] never returns.
     pub fn new(a: &Probe, b: &Probe) -> Option<Self> {
         let figures = (SideFigures::from_probe(a)?, SideFigures::from_probe(b)?);
         let totals =
@@ -58,7 +58,7 @@ impl ProbeDiff {
         Some(diff)
     }
 
-    /// What no part accounts for.
+    /// The time that no part accounts for.
     pub fn unexplained_ms(&self) -> f64 {
         self.sum(|kind| kind == ContributionKind::Unexplained)
     }

@@ -17,7 +17,7 @@ pub struct Difference {
     pub ms: f64,
     /// The difference as a share of A's median; `None` if that is zero.
     pub share: Option<f64>,
-    /// The interval; `None` for too few results on either side.
+    /// The interval; `None` if a side has too few results.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -53,7 +53,7 @@ fn interval(a: &[f64], b: &[f64], random: &mut Random) -> Option<(f64, f64)> {
     Some((*at(tail)?, *at(1.0 - tail)?))
 }
 
-/// The median of values that are each drawn from all values.
+/// The median of a bootstrap sample: as many values, each drawn at random from all of them.
 fn redrawn(values: &[f64], random: &mut Random) -> Option<f64> {
     let draw = |_| values.get(random.below(values.len())).copied();
     let mut drawn: Vec<f64> = (0..values.len().min(MAX_DRAW)).filter_map(draw).collect();

@@ -5,12 +5,14 @@ use roundtrip_model::{PhaseName, Summary, Waited};
 
 use super::{Probe, ReportedPhase, Run, mean, median};
 
-/// No report has as many kinds of phases; the rest of a hostile report stays unexplained.
+/// The largest number of kinds of phases. No report has as many; what a hostile report has beyond
+/// them stays unexplained.
 const MAX_STAGES: usize = 32;
-/// If one side uses QUIC and the other TCP, they share no phase between name and request.
+/// The name of the phase between name and request if one side uses QUIC and the other TCP, because
+/// they have no other phase in common there.
 pub(super) const CONNECT: &str = "connect";
 
-/// One side as a whole.
+/// The figures of one side as a whole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SideFigures {
     pub total: Summary,
@@ -40,7 +42,7 @@ pub struct StageDiff {
 }
 
 impl StageDiff {
-    /// Its milliseconds on both sides; `None` if no run had it.
+    /// The phase's milliseconds on both sides; `None` if no run had it.
     pub fn ms(&self) -> (Option<f64>, Option<f64>) {
         (
             self.a.seen.then_some(self.a.ms),
@@ -58,7 +60,7 @@ impl StageDiff {
 }
 
 impl SideFigures {
-    /// `None` for no runs.
+    /// Computes the figures of a side; `None` if it has no runs.
     pub(super) fn from_probe(probe: &Probe) -> Option<Self> {
         let totals: Vec<f64> = probe.runs.iter().map(|run| run.total_ms).collect();
         let known = |value: fn(&Run) -> Option<f64>| {

@@ -1,5 +1,5 @@
-//! What explains a part: the facts that differ if a count of round trips differs, the client's
-//! tasks if its time does. Only facts that both reports state are named.
+//! What explains a part: if a count of round trips differs, the facts that differ; if the client's
+//! time differs, its tasks. Only facts that both reports state are named.
 
 use super::attribution::{Contribution, ContributionKind};
 use super::changes::Values;

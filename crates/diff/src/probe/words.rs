@@ -3,7 +3,7 @@
 use super::figures::CONNECT;
 use roundtrip_model::excerpt;
 
-/// A phase, as it follows "in".
+/// The name of a phase, in the form that follows "in".
 pub(super) fn stage(name: &str) -> String {
     match name {
         "setup" => "client set-up".into(),
@@ -41,7 +41,7 @@ pub(super) fn trips(count: f64) -> String {
     format!("{text} {unit}")
 }
 
-/// Two counts, each a mean or a median.
+/// Whether two counts, each a mean or a median, are the same.
 pub(super) fn same(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9
 }

@@ -47,7 +47,7 @@ const TELLING: [(&str, &str); 33] = [
     ("proxy status", "http.proxy_status"),
 ];
 
-/// Facts that seldom matter, or differ each time.
+/// Facts that seldom matter, or that differ each time.
 const FINE: [(&str, &str); 24] = [
     ("asked for", "asked"),
     ("expected round trips", "expected_round_trips"),
@@ -99,7 +99,8 @@ fn at(node: &Node<'_>, path: &str) -> Result<Option<String>, ReadError> {
     }
 }
 
-/// The chain as a reader knows it: the leaf by its names, all by their keys.
+/// The certificate chain as a reader knows it: the names of the leaf, and the keys of all
+/// certificates.
 fn certificates(node: &Node<'_>, facts: &mut Vec<ComparedFact>) -> Result<(), ReadError> {
     let tls = node.get("tls")?;
     let chain = tls.get("chain")?;

@@ -7,7 +7,7 @@ use crate::node::Node;
 use crate::probe::{Probe, ReportedFinding, ReportedPhase, Run};
 use crate::{Provenance, ReadError};
 
-/// One exchange has fewer phases, findings and tasks than this.
+/// The largest number of entries: one exchange has fewer phases, findings and tasks than this.
 const MAX_ENTRIES: usize = 256;
 /// The number of URLs that a message lists.
 const MAX_CITED: usize = 4;

@@ -57,13 +57,13 @@ impl CpuMeter {
     }
 }
 
-/// The counters of a core so far.
+/// The counters of a core at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct CoreTimes {
     busy: Duration,
     idle: Duration,
     interrupts: Duration,
-    /// `None` if this process cannot see it.
+    /// The processor time of the core's ksoftirqd; `None` if this process cannot see it.
     ksoftirqd: Option<Duration>,
 }
 

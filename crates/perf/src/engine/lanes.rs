@@ -103,7 +103,7 @@ fn accept(listener: &TcpListener) -> Result<BufferedSocket, PerfError> {
     })
 }
 
-/// Runs each on a new thread, which inherits network and core.
+/// Runs each lane on a new thread, which inherits network and core.
 fn on_threads<T: Send>(
     items: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<SideReport, PerfError> + Sync,
@@ -189,7 +189,7 @@ impl<'a, C: Channel> LaneClient<'a, C> {
         Ok(())
     }
 
-    /// Sends; done when the server has received everything.
+    /// Sends, and ends when the server has received everything.
     fn give(&mut self, until: &LaneDeadline) -> io::Result<()> {
         let follows = until.share.unwrap_or(ENDLESS);
         let head = ChannelHead { wanted: 0, follows };

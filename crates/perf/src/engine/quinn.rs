@@ -109,8 +109,8 @@ fn congestion(control: Congestion) -> Arc<dyn ControllerFactory + Send + Sync> {
     }
 }
 
-/// The counters of a connection. quinn does not tell which packets are retransmissions, nor what
-/// its windows held back.
+/// The counters of a connection. quinn does not say which packets are retransmissions, nor what its
+/// windows held back.
 pub(super) fn wire(stats: &ConnectionStats) -> WireCounters {
     WireCounters {
         packets_sent: Some(stats.udp_tx.datagrams),

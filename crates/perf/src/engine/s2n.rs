@@ -165,7 +165,7 @@ impl ReceiveHalf for ReceiveStream {
 mod tests {
     use super::*;
 
-    /// Its events do not show bursts: one of its calls sends several of them.
+    /// The engine's events do not show bursts: one of its calls sends several of them.
     #[test]
     fn bursts_are_its_own_or_none() {
         let described = |gso| {

@@ -28,13 +28,13 @@ pub(super) trait ServerConnection: Send + 'static {
     type To: SendHalf;
     type From: ReceiveHalf;
 
-    /// `None` when the connection has ended.
+    /// Accepts a stream; `None` when the connection has ended.
     fn accept(&mut self) -> impl Future<Output = Option<(Self::To, Self::From)>> + Send;
 }
 
 /// The sending half of a stream.
 pub(super) trait SendHalf: Send + 'static {
-    /// Sends the bytes, once there is room.
+    /// Sends the bytes as soon as there is room.
     fn send(&mut self, part: Bytes) -> impl Future<Output = Result<(), PerfError>> + Send;
 
     fn finish(&mut self) -> Result<(), PerfError>;

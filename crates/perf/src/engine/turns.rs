@@ -1,6 +1,6 @@
 //! The event loop of a side, on one thread, for any QUIC implementation without I/O: receive,
-//! handle events, send; wait if there was nothing to do. A burst leaves in one call, input arrives
-//! in few, and nothing is passed between threads.
+//! handle events, send; wait if there was nothing to do. A burst leaves in one call, few calls
+//! fetch the input, and nothing is passed between threads.
 
 mod answers;
 mod lanes;
@@ -50,7 +50,7 @@ trait Driver<M: Machine> {
 struct EventLoop<M: Machine> {
     machine: M,
     socket: Datagrams,
-    /// `None` while it is being read.
+    /// The receive buffers; `None` while the loop reads what they contain.
     intake: Option<ReceiveBuffers>,
     buffer: Vec<u8>,
     handles: Vec<M::Handle>,
@@ -277,7 +277,7 @@ impl<M: Machine> EventLoop<M> {
     }
 }
 
-/// If there is no room, datagrams are lost, and the engine sends their data again.
+/// Sends a burst. If there is no room, datagrams are lost, and the engine sends their data again.
 fn send(socket: &Datagrams, burst: &DatagramBurst, buffer: &[u8]) -> io::Result<()> {
     let sent = socket.send(&Parcel {
         to: burst.to,

@@ -39,7 +39,7 @@ pub enum EngineName {
     /// quinn-proto, in our own loop.
     Proto,
     Quinn,
-    /// s2n-quic, if it was built in.
+    /// s2n-quic, if the program was built with it.
     S2n,
 }
 
@@ -259,7 +259,7 @@ impl FromStr for Arm {
     }
 }
 
-/// Writes only what differs from an arm without knobs.
+/// Writes the arm as one word, with only those knobs that were set.
 impl fmt::Display for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.transport.word())?;

@@ -12,7 +12,7 @@ use crate::error::PlanError;
 const MIRRORED: u16 = 1452;
 pub(super) const DEFAULT_WRITE: usize = 64 * 1024;
 
-/// The final knobs of one arm.
+/// The knobs of one arm, with all defaults filled in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmKnobs {
     pub congestion: Congestion,

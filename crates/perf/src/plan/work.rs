@@ -28,7 +28,7 @@ pub enum Pattern {
     Down,
     /// The client sends continuously.
     Up,
-    /// Each stream counts as two: one in each direction.
+    /// Both ends send. Each stream counts as two: one in each direction.
     Both,
     /// One request after the other on each stream.
     Requests { request: u64, response: u64 },

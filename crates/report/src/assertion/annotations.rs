@@ -7,7 +7,7 @@ use super::Assertion;
 use crate::numbers::ms;
 use crate::terminal::clean_lines;
 
-/// GitHub shows no more than ten of a kind for each step.
+/// The largest number of warnings: GitHub shows no more than ten of a kind for each step.
 const MAX_WARNINGS: usize = 10;
 
 /// A line for each assertion that does not hold, then one for each cause that was found.
@@ -26,7 +26,7 @@ pub fn commands(assertions: &[Assertion], exchanges: &[Exchange]) -> String {
     broken.chain(warnings).collect()
 }
 
-/// Each cause once for each URL, the most costly first.
+/// The causes that were found: each once for each URL, the most costly first.
 fn found(exchanges: &[Exchange]) -> Vec<(&str, &Finding)> {
     let mut found: Vec<(&str, &Finding)> = exchanges
         .iter()

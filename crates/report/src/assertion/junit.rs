@@ -4,7 +4,7 @@
 use super::Assertion;
 use crate::terminal::clean;
 
-/// The whole file. Cases of one URL follow each other in `assertions`.
+/// Writes the whole file. Cases of one URL follow each other in `assertions`.
 pub fn document(assertions: &[Assertion]) -> String {
     let suites: String = assertions
         .chunk_by(|a, b| a.url == b.url)

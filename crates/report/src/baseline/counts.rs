@@ -20,7 +20,7 @@ pub const COUNTS: [&str; 7] = [
 /// or the path pauses, flights arrive together and look like one.
 pub(super) const BODY: &str = "body_round_trips";
 
-/// What makes two requests the same request.
+/// The values that two requests share if they are the same request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestKey {
     pub url: String,
@@ -29,7 +29,7 @@ pub struct RequestKey {
     pub strategy: String,
 }
 
-/// The counts of one request, in the order of [`COUNTS`]; `None` is not compared.
+/// The counts of one request, in the order of [`COUNTS`]. A count that is `None` is not compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestCounts {
     pub key: RequestKey,
@@ -59,8 +59,8 @@ impl RequestCounts {
         Some(Self { key, values })
     }
 
-    /// The smaller value of each count, which is what the request needs; it is compared with a
-    /// baseline.
+    /// The smaller value of each count. This is what the request needs, so it is what a baseline is
+    /// compared with.
     #[must_use]
     pub fn least(self, other: &Self) -> Self {
         self.joined(other, |_| false)
@@ -103,7 +103,7 @@ fn trips(exchange: &Exchange, counts: fn(PhaseName) -> bool) -> u64 {
     counted.map(|phase| u64::from(phase.round_trips)).sum()
 }
 
-/// This exchange's handshake; `None` on a kept connection, whose handshake was earlier.
+/// The handshake of this exchange; `None` on a kept connection, whose handshake was earlier.
 fn handshake(exchange: &Exchange) -> Option<&TlsFacts> {
     exchange.tls.as_ref().filter(|_| !exchange.reused)
 }

@@ -1,4 +1,4 @@
-//! What is a rise, and what the file promises.
+//! Which changes count as a rise, and what the file guarantees.
 
 use proptest::prelude::*;
 use roundtrip_model::{Exchange, Failure, FailureKind, HttpFacts, PhaseName, TlsFacts};

@@ -17,10 +17,10 @@ const TOP: f64 = 8.0;
 const BOTTOM: f64 = 148.0;
 /// The least distance between two labels.
 const LINE: f64 = 13.0;
-/// More dots than this would hide one another: then only every k-th run is drawn.
+/// The largest number of dots: more would hide one another, so only every k-th run is drawn.
 const MAX_DOTS: usize = 1000;
 
-/// `key` distinguishes this picture from others on the page.
+/// The section with the distribution. `key` distinguishes its picture from others on the page.
 pub(super) fn section(exchanges: &[Exchange], all: &[Run], key: usize) -> Markup {
     let good: Vec<&Run> = all.iter().filter(|r| r.ok()).collect();
     let totals: Vec<f64> = good.iter().map(|r| r.total_ms()).collect();
@@ -93,8 +93,8 @@ fn dots(all: &[Run], s: &Summary, key: usize) -> Markup {
     }
 }
 
-/// Where the labels of the median and of the ninetieth percentile are: at their lines, unless they
-/// would cover each other or the label of the axis, or leave the picture.
+/// The heights of the labels of the median and of the ninetieth percentile: those of their lines,
+/// unless they would cover each other or the label of the axis, or leave the picture.
 fn label_heights(median: f64, p90: f64) -> (f64, f64) {
     let median = median.min(BOTTOM - LINE);
     let p90 = p90.min(median - LINE).max(TOP);

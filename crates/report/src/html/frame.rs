@@ -11,7 +11,7 @@ pub const STYLE: &str = include_str!("page.css");
 /// Facts about how a page of measurements was made, which only the process knows.
 #[derive(Debug, Clone, Default)]
 pub struct PageHead {
-    /// For example `roundtrip 0.1.0`.
+    /// The program's name and version, such as `roundtrip 0.1.0`.
     pub made_by: String,
     /// The time when the measurement began.
     pub when: String,

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::bar::percent;
 use crate::text::round_step;
 
-/// More lines than this would look like hatching.
+/// The largest number of lines: more would look like hatching.
 const MAX_ROUND_TRIPS: f64 = 16.0;
 
 /// The positions of the lines, in multiples of a step from zero.
@@ -42,7 +42,7 @@ impl Grid {
         self.step
     }
 
-    /// Whether its lines are at the round trips.
+    /// Whether the grid's lines are at the round trips.
     pub fn is_rtt(self) -> bool {
         self.is_rtt
     }

@@ -63,7 +63,7 @@ pub fn exchange(exchange: &Exchange, key: usize) -> Markup {
     run_body(&Run { hops }, key, false)
 }
 
-/// The runs of a series, each folded into one line.
+/// The runs of a series. Each is folded, so that only one line shows.
 fn each(all: &[Run], first: usize) -> Markup {
     let shown = chosen(all);
     let slowest = all.iter().map(Run::total_ms).fold(0.0, f64::max);
@@ -119,7 +119,8 @@ fn chosen<'a>(all: &[Run<'a>]) -> Vec<(usize, Run<'a>)> {
     picked
 }
 
-/// `key` distinguishes this run's pictures from those of the others on the page.
+/// The body of one run. `key` distinguishes this run's pictures from those of the others on the
+/// page.
 fn run_body(run: &Run, key: usize, folded: bool) -> Markup {
     let Some(last) = run.last() else {
         return html! {};

@@ -9,8 +9,7 @@ use std::fmt::Write as _;
 
 pub use roundtrip_model::acts;
 
-/// Text from outside on one line, with each character for which [`acts`] is true written as
-/// `\u{…}`.
+/// Writes text from outside on one line, and each character for which [`acts`] is true as `\u{…}`.
 pub fn clean(text: &str) -> String {
     escaped(text, acts)
 }
@@ -32,8 +31,8 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Escapes the same characters in JSON, which keeps its value: outside strings there are only
-/// blanks and line breaks.
+/// Escapes the same characters in JSON. The value stays the same, because outside of strings only
+/// blanks and line breaks can be such characters.
 pub fn clean_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -49,7 +48,7 @@ pub fn clean_json(json: &str) -> String {
     text
 }
 
-/// Bytes that should be text: UTF-8 unchanged, each invalid byte as `\xNN`.
+/// Writes bytes that should be text: UTF-8 unchanged, and each invalid byte as `\xNN`.
 pub fn lossy(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

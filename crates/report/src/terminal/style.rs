@@ -37,7 +37,7 @@ pub enum Tone {
     Warn,
     /// A failure: also in bold.
     Bad,
-    /// Worse than it should be, but not failed.
+    /// Something is worse than it should be, but has not failed.
     Problem,
     /// A value that could not be determined.
     Unknown,

@@ -77,12 +77,12 @@ impl Table {
         self.rows.push(Row { tone, cells });
     }
 
-    /// All columns, even if they are wider than the terminal.
+    /// Writes all columns, even if they are wider than the terminal.
     pub fn whole(&self, style: &Style) -> String {
         self.render(style, usize::MAX)
     }
 
-    /// As many columns as fit into the width, but at least the first two.
+    /// Writes as many columns as fit into the width, but at least the first two.
     pub fn fitted(&self, style: &Style) -> String {
         let widths = self.widths();
         let mut room = style.width.saturating_sub(self.indent);

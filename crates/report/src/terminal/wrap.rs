@@ -26,7 +26,8 @@ impl Wrap {
     }
 
     /// Gives the first line `room` columns instead, because something precedes it, or because the
-    /// others are indented. If the first word fits below but not there, the first line is empty.
+    /// others are indented. If the first word fits only into the second line, the first line is
+    /// empty.
     #[must_use]
     pub fn first(self, room: usize) -> Self {
         Self {

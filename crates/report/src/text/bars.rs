@@ -97,7 +97,7 @@ pub(super) fn fill(style: &Style, party: Party) -> char {
     }
 }
 
-/// The legend of the bars: the time of each party. `product` is the count of round trips, and the
+/// The legend of the bars: the time of each party. `product` is the number of round trips, and the
 /// time of one.
 pub(super) fn legend(
     style: &Style,

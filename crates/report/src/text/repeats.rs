@@ -171,7 +171,7 @@ fn failures(style: &Style, all: &[Run]) -> Vec<String> {
         .collect()
 }
 
-/// The columns of the table; the last ones are dropped first if it is too wide.
+/// The columns of the table. If the table is too wide, the last columns are dropped first.
 type Column = (&'static str, fn(&Summary) -> f64);
 const COLUMNS: [&[Column]; 3] = [
     &[

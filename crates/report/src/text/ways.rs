@@ -19,19 +19,19 @@ pub fn ways(ways: &Ways, style: &Style) -> String {
     finished(&lines)
 }
 
-/// The lines above the rows, for output row by row.
+/// The lines above the rows, for callers that write row by row.
 pub fn ways_head(ways: &Ways, style: &Style) -> String {
     let mut lines = title(ways, &progress(ways), style);
     lines.push(WaysLayout::new(ways, style).heads());
     finished(&lines)
 }
 
-/// One row, for output row by row.
+/// One row, for callers that write row by row.
 pub fn ways_row(ways: &Ways, place: usize, style: &Style) -> String {
     finished(&[WaysLayout::new(ways, style).row(place)])
 }
 
-/// The lines below the rows, for output row by row.
+/// The lines below the rows, for callers that write row by row.
 pub fn ways_ruler(ways: &Ways, style: &Style) -> String {
     finished(&[WaysLayout::new(ways, style).ruler()])
 }

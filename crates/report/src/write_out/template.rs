@@ -36,7 +36,7 @@ enum TemplatePiece {
     Json,
     HeaderJson,
     To(Destination),
-    /// The rest is only for transfers that failed.
+    /// What follows is only for transfers that failed.
     OnError,
 }
 
@@ -168,7 +168,7 @@ fn variable_piece(name: &str) -> TemplatePiece {
     }
 }
 
-/// `name`, or `name:all:separator`.
+/// Parses `name`, or `name:all:separator`.
 fn header_piece(inside: &str) -> TemplatePiece {
     let (name, how) = inside.split_once(':').unwrap_or((inside, ""));
     let between = match how.split_once(':') {

@@ -150,7 +150,7 @@ impl<'a> TemplateInput<'a> {
         self.hops.iter().map(|e| e.timeline.end().0 / 1000).sum()
     }
 
-    /// The start of the last hop; zero if nothing was redirected.
+    /// The start of the last hop; zero if there was no redirect.
     pub(super) fn redirect_micros(&self) -> u64 {
         let before = self.hops.len().saturating_sub(1);
         self.hops
@@ -160,8 +160,9 @@ impl<'a> TemplateInput<'a> {
             .sum()
     }
 
-    /// curl's clock for one step: each hop counts from its own start, and the hops are added up. A
-    /// step that happened takes at least a microsecond, so that zero means that it did not happen.
+    /// The time of one step as curl counts it: each hop from its own start, and all hops added up.
+    /// A step that happened takes at least a microsecond, because zero means that it did not
+    /// happen.
     pub(super) fn step_micros(&self, step: impl Fn(&Exchange) -> Option<Moment>) -> u64 {
         self.hops
             .iter()

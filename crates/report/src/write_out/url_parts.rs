@@ -8,7 +8,7 @@ pub(super) enum UrlPart {
     User,
     Password,
     Host,
-    /// The scheme's default if the URL has none.
+    /// The port; the scheme's default if the URL has none.
     Port,
     Path,
     Query,

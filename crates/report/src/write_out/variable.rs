@@ -196,7 +196,7 @@ fn early_data(transfer: &TemplateInput) -> i64 {
     }
 }
 
-/// The chain: names, then each certificate as PEM. RFC 7468 §2.
+/// The certificate chain: its names, then each certificate as PEM. RFC 7468 §2.
 fn certs(transfer: &TemplateInput) -> String {
     let Some(chain) = transfer.tls().and_then(|t| t.chain.as_ref()) else {
         return String::new();

@@ -158,7 +158,7 @@ impl Machine for ProtoMachine {
         Some(burst(&transmit))
     }
 
-    /// Nothing to do: the packet will be declared lost, and MTU detection notices the smaller path.
+    /// Does nothing: the packet will be declared lost, and MTU detection notices the smaller path.
     fn on_too_long(&mut self, _: ConnectionHandle, _: usize) {}
 
     fn deadline(&mut self, of: ConnectionHandle) -> Option<Instant> {

@@ -1,5 +1,5 @@
-//! The events of an s2n-quic endpoint, added up over all of its connections. It does not tell which
-//! packets are retransmissions, nor what its windows held back.
+//! The events of an s2n-quic endpoint, added up over all of its connections. They do not show which
+//! packets are retransmissions, nor what windows held back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

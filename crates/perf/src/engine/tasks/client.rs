@@ -108,7 +108,7 @@ async fn take<C: ClientConnection>(
     Ok(side)
 }
 
-/// Sends; done when the server has received everything.
+/// Sends, and ends when the server has received everything.
 async fn give<C: ClientConnection>(
     connection: &C,
     until: &TaskDeadline,

@@ -1,4 +1,5 @@
-//! The server's answers: on each stream as many bytes as its head requests. Counts the total.
+//! The server's answers: on each stream, it sends as many bytes as the stream's head requests.
+//! Counts the total.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +13,7 @@ use crate::engine::{Job, SideReport, WireCounters};
 use crate::error::PerfError;
 use crate::protocol::StreamHead;
 
-/// Shared by the streams of all connections.
+/// The count of answers, shared by the streams of all connections.
 pub(in crate::engine) struct AnswerCounter {
     /// Starts with the first stream.
     meter: OnceLock<CpuMeter>,

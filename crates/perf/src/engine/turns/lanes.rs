@@ -193,7 +193,7 @@ impl<M: Machine> Lanes<M> {
         Ok(())
     }
 
-    /// After the deadline nothing is read, and nothing new begins.
+    /// Stops: after the deadline nothing is read, and nothing new begins.
     fn stop(&mut self, handle: M::Handle, connection: &mut M::Connection) -> Result<(), PerfError> {
         self.fresh.retain(|(of, _)| *of != handle);
         self.going

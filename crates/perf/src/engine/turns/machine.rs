@@ -56,7 +56,7 @@ pub(in crate::engine) trait MachineConnection {
 
     fn poll(&mut self) -> Option<MachineEvent<Self::Id>>;
 
-    /// `None` if the peer allows no more for now.
+    /// Opens a stream; `None` if the peer allows no more for now.
     fn open(&mut self) -> Option<Self::Id>;
 
     fn accept(&mut self) -> Option<Self::Id>;

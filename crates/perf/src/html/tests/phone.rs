@@ -15,7 +15,7 @@ mod laid_out;
 #[path = "../../../../../tests/skip.rs"]
 mod skip;
 
-/// A gigabyte in a second, which cost each side this many milliseconds.
+/// Makes a visit: a gigabyte in a second, which cost each side this many milliseconds.
 fn visit(milliseconds: u64) -> Visit {
     let side = |sent, received| SideReport {
         sent,
