@@ -20,7 +20,7 @@ pub enum Area {
     FastOpen,
     /// TCP's other settings, routes and queues.
     Tcp,
-    /// UDP, and so QUIC.
+    /// UDP, which QUIC needs.
     Udp,
     /// Name resolution.
     Names,
@@ -52,11 +52,11 @@ impl Area {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
-    /// It cannot be improved, or nothing would be gained.
+    /// Nothing can be improved, or an improvement would gain nothing.
     Good,
     /// Works, but time can be gained, or a limit is worth knowing.
     Notice,
-    /// Costs time on every connection, or something will not work.
+    /// It costs time on every connection, or something will not work.
     Problem,
     /// Could not be determined.
     Unknown,
@@ -73,23 +73,23 @@ pub struct Check {
     pub title: &'static str,
     /// What was found.
     pub value: String,
-    /// Whether it is good or bad for latency.
+    /// Whether the value is good or bad for latency.
     pub status: CheckStatus,
-    /// What it means for latency.
+    /// What the value means for latency.
     pub meaning: String,
-    /// How to change it, if that would help.
+    /// How to change the value, if that would help.
     pub change: Option<String>,
 }
 
 impl Check {
-    /// The same finding with advice on how to change it.
+    /// Returns the same finding with advice on how to change it.
     #[must_use]
     pub(crate) fn change(mut self, advice: impl AsRef<str>) -> Self {
         self.change = Some(plain(advice.as_ref(), usize::MAX));
         self
     }
 
-    /// The same finding, with advice if there is any.
+    /// Returns the same finding, with advice if that is needed.
     #[must_use]
     pub(crate) fn change_if(self, needed: bool, advice: impl AsRef<str>) -> Self {
         if needed { self.change(advice) } else { self }

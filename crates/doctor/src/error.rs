@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// The examined directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DoctorError {
-    /// It does not exist, is not a directory, or may not be entered.
+    /// The directory does not exist, is not a directory, or may not be entered.
     #[error("cannot examine {}: {source}", path.display())]
     Root {
         /// The directory that was requested.

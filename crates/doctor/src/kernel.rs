@@ -82,7 +82,7 @@ pub(crate) enum Unshared {
     Both,
     /// A user namespace, but no network namespace in it.
     UserOnly(io::Error),
-    /// It cannot even create a user namespace.
+    /// The process could not even create a user namespace.
     Neither(io::Error),
 }
 
@@ -107,8 +107,8 @@ pub(crate) fn try_unshare() -> Unshared {
     }
 }
 
-/// Makes two calls, not one: `AppArmor` allows a process to create the user namespace and then
-/// denies it capabilities there, which only the second call shows.
+/// Makes two calls: `AppArmor` allows a process to create the user namespace and then denies it
+/// capabilities there, which only the second call shows.
 fn unshare() -> i32 {
     // SAFETY: `unshare` takes flags only and changes nothing but this process.
     if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {

@@ -5,7 +5,7 @@ use std::io;
 use crate::kernel::{self, Unshared};
 use crate::netlink::{links, metrics, routes};
 
-/// Every answer that is not in a file.
+/// The kernel's answers that are not in files.
 #[derive(Debug)]
 pub(crate) struct Probes {
     pub(crate) routes: io::Result<routes::RouteSummary>,

@@ -111,7 +111,7 @@ impl Root {
         Ok(openat(self.parent(&trail), name, flags, Mode::empty())?)
     }
 
-    /// Walks to `path`, links resolved inside the root: returns each name and what it opened.
+    /// Walks to `path`, and resolves links inside the root. Returns each name and what it opened.
     fn walk(&self, path: &Path) -> Result<Vec<(OsString, OwnedFd)>, RootReadError> {
         let mut trail: Vec<(OsString, OwnedFd)> = Vec::new();
         let mut ahead = Vec::new();

@@ -18,7 +18,7 @@ const MAX_CAPTURE_BYTES: usize = 64;
 const MAX_CAPTURES: usize = 64;
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// What followed each marker, in the order of the markers; without duplicates, in file order.
+/// What followed each marker: one list for each marker, in file order and without duplicates.
 pub(crate) type Captures = Vec<Vec<String>>;
 
 /// Reads at most `limit` bytes, and captures the text after each marker.

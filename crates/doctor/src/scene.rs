@@ -100,7 +100,7 @@ pub(crate) mod fake {
             fs::write(path, content).unwrap();
         }
 
-        /// The real path of a file in it.
+        /// The real path of a file in this system.
         pub(crate) fn path(&self, path: &str) -> std::path::PathBuf {
             self.directory.path().join(path)
         }

@@ -15,8 +15,8 @@ const MAX_WIDTH: usize = 110;
 /// Meaning and advice begin under the title.
 const INDENT: usize = 10;
 
-/// Renders the checks for a terminal. Values keep their characters, whatever the locale, so that
-/// they can be found in files again.
+/// Renders the checks for a terminal. Values keep their characters, whatever the locale, so that a
+/// reader can find them in files.
 pub fn render(checks: &[Check], style: Style) -> String {
     let page = TextPage {
         style: Style {
@@ -42,7 +42,7 @@ pub fn render(checks: &[Check], style: Style) -> String {
     out
 }
 
-/// The last line: how many of each status.
+/// The last line, which says how many findings have each status.
 fn sum(summary: StatusCounts) -> String {
     let StatusCounts {
         good,

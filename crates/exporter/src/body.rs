@@ -9,8 +9,8 @@ use crate::config::{Compression, HttpModule};
 /// The length of a body that patterns see, if the module sets no limit.
 const MAX_MATCHED: usize = 4 * 1024 * 1024;
 
-/// Takes the body as it came, and removes the coding that the module names, whatever the answer
-/// says about its coding.
+/// Takes the body as it came, and decodes it with the coding that the module names, whatever the
+/// answer says.
 pub(crate) struct ProbedBody {
     decoder: Decoder<Decoded>,
     is_empty: bool,
@@ -51,7 +51,7 @@ impl ProbedBody {
         self.decoder.get_mut().length
     }
 
-    /// Whether the body begins as its coding does.
+    /// Whether the body begins as the coding requires.
     pub(crate) fn can_be_read(&self) -> bool {
         match &self.decoder {
             Decoder::Gzip(gzip) => gzip.header().is_some(),

@@ -118,7 +118,7 @@ fn chain_info(leaf: &CertificateFacts, sent: &[CertificateFacts], text: &mut Met
 /// The order of Go's `pkix.Name`, which blackbox_exporter prints.
 const ORDER: [&str; 7] = ["serialNumber", "CN", "ST", "L", "OU", "O", "C"];
 
-/// A name as Go writes it: RFC 2253, several values of an attribute joined by `+`.
+/// A name as Go writes it: as RFC 2253 says, with several values of an attribute joined by `+`.
 fn as_go_writes(name: &DistinguishedName) -> String {
     let values = |attribute: &str| {
         let of = name

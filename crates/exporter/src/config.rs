@@ -62,7 +62,7 @@ pub(crate) enum ModuleKind {
 }
 
 impl Module {
-    /// Says that a probe cannot be for `hostname`, if the module names another host.
+    /// The error if a probe is for `hostname`, but the module names another host.
     pub(crate) fn host_conflict(&self, hostname: Option<&str>) -> Option<String> {
         let ModuleKind::Http(http) = &self.kind else {
             return None;
@@ -156,7 +156,8 @@ impl ProbeModules {
         Ok(read)
     }
 
-    /// Only the module `http_2xx`, as in the file that comes with blackbox_exporter.
+    /// The built-in configuration: only the module `http_2xx`, as in the file that comes with
+    /// blackbox_exporter.
     pub fn built_in() -> Self {
         let module = Module {
             timeout: None,
@@ -263,7 +264,7 @@ impl ProbeModules {
     }
 }
 
-/// One line with the place and the mistake, without the list of everything that is allowed.
+/// The error in one line, with its place, but without the list of everything that is allowed.
 fn told(error: &serde_saphyr::Error) -> String {
     let plain = error.without_snippet().to_string();
     let line = plain.lines().next().unwrap_or_default();

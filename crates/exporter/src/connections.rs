@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 pub(crate) struct Connections {
     limit: usize,
     open: Cell<usize>,
-    /// Those that wait for a request, the longest first.
+    /// The connections that wait for a request; the one that has waited longest is first.
     waiting: RefCell<BTreeMap<u64, Rc<Notify>>>,
     next: Cell<u64>,
 }
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!((all.open.get(), all.waiting.borrow().len()), (0, 0));
     }
 
-    /// None of them was waiting when the limit was reached.
+    /// No connection was waiting when the limit was reached.
     #[test]
     fn a_connection_that_begins_to_wait_makes_room_for_others() {
         let all = Rc::new(Connections::new(2));

@@ -145,7 +145,7 @@ async fn udp(server: SocketAddr, source: SourceAddress) -> std::io::Result<UdpSo
     Ok(socket)
 }
 
-/// Two bytes of length, then the message. RFC 1035 §4.2.2.
+/// Reads a response over TCP: two bytes of length, then the message. RFC 1035 §4.2.2.
 async fn framed_response(line: &mut Line) -> Result<ResponseText, String> {
     let mut came = Vec::new();
     loop {
@@ -244,8 +244,9 @@ fn judge(
     true
 }
 
-/// Why these records break the rules, with blackbox_exporter's meaning of each: all patterns of
-/// `fail_if_all_match_regexp` must match all records, although its name says the contrary.
+/// Why these records break the rules. Each rule has the meaning that blackbox_exporter gives it:
+/// all patterns of `fail_if_all_match_regexp` must match all records, although its name says the
+/// contrary.
 fn broken(rules: &RecordRules, records: &[String]) -> Option<String> {
     let needed = [&rules.one_misses, &rules.none_matches];
     if records.is_empty() && needed.iter().any(|patterns| !patterns.is_empty()) {

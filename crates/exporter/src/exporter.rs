@@ -30,7 +30,8 @@ pub enum ExporterError {
     Signal(#[source] std::io::Error),
 }
 
-/// It listens from [`open`](Self::open) on, and answers while [`serve`](Self::serve) runs.
+/// An exporter, which listens from [`open`](Self::open) on, and answers while
+/// [`serve`](Self::serve) runs.
 pub struct Exporter {
     listener: TcpListener,
     state: Rc<ExporterState>,

@@ -123,7 +123,7 @@ fn target(module: &HttpModule, given: &str) -> Result<Target, String> {
     Target::parse(&format!("{scheme}://{rest}")).map_err(|error| error.to_string())
 }
 
-/// Makes requests to `named`'s address use another name.
+/// Uses another name in requests, but connects to the address of `named`.
 pub(crate) fn under_name(
     named: &Target,
     name: &str,

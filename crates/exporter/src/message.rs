@@ -9,7 +9,7 @@ pub(crate) struct Asked {
     pub(crate) method: String,
     /// Path and query.
     pub(crate) path: String,
-    /// `X-Prometheus-Scrape-Timeout-Seconds`, if it is a number.
+    /// The value of `X-Prometheus-Scrape-Timeout-Seconds`, if it is a number.
     pub(crate) scrape_timeout: Option<Result<f64, ()>>,
     /// The trace that the scrape belongs to.
     pub(crate) trace: Option<TraceContext>,

@@ -120,7 +120,7 @@ fn of_address(address: Option<IpAddr>, metrics: &mut MetricText) {
     );
 }
 
-/// FNV-1a with 32 bits, as blackbox_exporter computes it.
+/// The hash of an address: FNV-1a with 32 bits, as blackbox_exporter computes it.
 fn address_hash(address: IpAddr) -> f64 {
     let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(16_777_619);
     let hash = match address {

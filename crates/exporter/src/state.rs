@@ -13,11 +13,11 @@ use crate::history::History;
 use crate::own_metrics::OwnMetrics;
 use crate::process_metrics;
 
-/// The descriptors that a probe holds at once, and those that belong to no probe.
+/// The number of descriptors that a probe holds at once, and of those that belong to no probe.
 const DESCRIPTORS_OF_PROBE: usize = 4;
 const OWN_DESCRIPTORS: usize = 64;
-/// If descriptors are few, the number of connections for each probe: that of its scrape, and one
-/// that waits.
+/// The number of connections for each probe if descriptors are few: the connection of its scrape,
+/// and one that waits.
 const CONNECTIONS_OF_PROBE: usize = 2;
 /// The limits of the number of connections at once.
 const MIN_CONNECTIONS: usize = 8;
@@ -25,7 +25,8 @@ const MAX_CONNECTIONS: usize = 2048;
 
 #[derive(Clone)]
 pub struct ExporterOptions {
-    /// blackbox_exporter's file; without one there is the module `http_2xx`.
+    /// The configuration file, in blackbox_exporter's format; without one there is the module
+    /// `http_2xx`.
     pub config: Option<String>,
     /// Leave modules out that cannot be honoured, instead of refusing the file.
     pub skip_unsupported: bool,

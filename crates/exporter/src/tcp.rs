@@ -159,7 +159,7 @@ async fn expect_bytes(
     Ok(())
 }
 
-/// What the matched line says, as labels of a metric.
+/// The parts of the matched line, as labels of a metric.
 fn labels(step: &TcpStep, captures: &Captures<'_>, metrics: &mut MetricText) {
     if step.labels.is_empty() {
         return;

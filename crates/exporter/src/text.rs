@@ -19,7 +19,7 @@ impl MetricText {
         self.sample(name, &[], value);
     }
 
-    /// A gauge for each value of a label.
+    /// Writes a gauge for each value of a label.
     pub(crate) fn gauges<'a>(
         &mut self,
         name: &str,
@@ -92,8 +92,8 @@ impl MetricText {
     }
 }
 
-/// Escapes a label value: these come from certificates and configurations, and people read scrapes
-/// in terminals.
+/// Escapes a label value. Such values come from certificates and configurations, and people read
+/// scrapes in terminals.
 fn escaped(word: &str) -> Cow<'_, str> {
     let is_plain = |b: u8| (b.is_ascii_graphic() || b == b' ') && !matches!(b, b'\\' | b'"');
     if word.bytes().all(is_plain) {
@@ -106,7 +106,7 @@ fn escaped(word: &str) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// Formats a number as Prometheus does; `{}` keeps its exact value.
+/// Formats a number as Prometheus does, without loss of precision.
 fn number(value: f64) -> String {
     if value.is_nan() {
         return "NaN".into();

@@ -150,7 +150,8 @@ fn copied(path: &Path) -> io::Result<InMemoryBackend> {
     Ok(copy)
 }
 
-/// The check may repair what a crash has left, so it needs a copy.
+/// Reads a copy of the file: the check may repair what a crash has left, so it must not have the
+/// file itself.
 fn read_copy(copy: InMemoryBackend) -> Result<Vec<RecordedSeries>, redb::Error> {
     // redb would begin a history in it.
     if copy.len()? == 0 {
@@ -159,7 +160,8 @@ fn read_copy(copy: InMemoryBackend) -> Result<Vec<RecordedSeries>, redb::Error> 
     read(&checked_database().create_with_backend(copy)?)
 }
 
-/// Where a file is damaged, redb panics when it reads it, unless it has checked it first.
+/// Opens databases with a check, because redb panics when it reads damaged parts of a file that it
+/// has not checked.
 fn checked_database() -> Builder {
     let mut builder = Database::builder();
     builder

@@ -27,7 +27,8 @@ pub fn page(title: &str, all: &[RecordedSeries], head: &PageHead) -> String {
     frame(title, STYLE, &body, &head.made_by)
 }
 
-/// `key` distinguishes the ids of its pictures from others on the page.
+/// The article about one series. `key` distinguishes the ids of its pictures from others on the
+/// page.
 fn article(series: &RecordedSeries, key: usize) -> Markup {
     let periods = longest(series);
     let all = whole(periods);

@@ -12,8 +12,8 @@ use crate::Reading;
 /// The largest number of causes, and of kinds of failures, in one period; a server cannot exceed
 /// it.
 const MAX_NAMES: usize = 64;
-/// More readings or round trips than a period can have. As many periods as a history has can still
-/// be added up.
+/// The largest count. It is more than a period can have, and small enough to add up as many periods
+/// as a history has.
 const MAX_COUNT: u64 = 1 << 48;
 /// Later than any clock, in seconds since 1970; in milliseconds, it is still a number.
 const MAX_START: u64 = u64::MAX / 2000;
@@ -27,9 +27,10 @@ pub struct Period {
     pub ok: u64,
     /// The number of failures, by kind.
     pub failures: BTreeMap<String, u64>,
-    /// Milliseconds, summed over all readings: network, server, client, resolver, loss.
+    /// The waits in milliseconds, summed over all readings: network, server, client, resolver,
+    /// loss.
     waited: [f64; 5],
-    /// The time waited for the server or the path, if it is unknown which of the two.
+    /// The time waited for the server or the path, if nothing shows for which of them.
     unknown_ms: f64,
     total_ms: f64,
     /// The smallest round trip of the path, in milliseconds.
@@ -51,8 +52,8 @@ impl Period {
         }
     }
 
-    /// Whether sums of periods like this one stay within their types. A file may have been changed,
-    /// and its other periods are still worth showing.
+    /// Whether sums of periods like this one stay within their types. If not, the file was changed;
+    /// its other periods are still worth showing.
     pub(crate) fn is_plausible(&self) -> bool {
         let named = self.findings.values().map(|(count, _)| count);
         let mut counts = named

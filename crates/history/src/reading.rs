@@ -15,7 +15,7 @@ pub struct Reading {
     pub strategy: String,
     /// The requested time between runs (`--every`), in seconds.
     pub every: u64,
-    /// The kind of the failure, if it failed. The other figures are then ignored.
+    /// The kind of the failure, if the run failed. The other figures are then ignored.
     pub failure: Option<String>,
     pub total_ms: f64,
     pub waited: Waited,
@@ -26,7 +26,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Returns `None` for a run that did not begin.
+    /// Reduces a run to a reading; `None` if the run did not begin.
     pub fn from_run(run: &Run, every: u64) -> Option<Self> {
         let first = run.hops.first()?;
         let started = first.started?.duration_since(UNIX_EPOCH).ok()?;

@@ -105,7 +105,7 @@ fn the_file_keeps_so_many_periods_and_no_more() {
     assert!(size() <= 2 * halfway, "{} after {halfway}", size());
 }
 
-/// Years ahead once, then right again.
+/// The clock is years ahead once, and then right again.
 #[test]
 fn a_clock_that_was_wrong_once_costs_nothing() {
     let right: Vec<_> = (0..4).map(|n| reading(MIDNIGHT + n * 60, 5.0)).collect();
@@ -123,7 +123,7 @@ fn a_clock_that_was_wrong_once_costs_nothing() {
     assert_eq!(starts(&after), starts(&before));
 }
 
-/// After a pause, too.
+/// The second reading removes old periods, even if it comes after a pause.
 #[test]
 fn old_periods_are_removed_with_the_second_reading_after_a_pause() {
     let (_directory, file) = stored(&[reading(MIDNIGHT, 5.0)]);
@@ -340,7 +340,8 @@ fn the_page_shows_gaps_as_gaps_and_quotes_nothing_raw() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// Whatever times and figures: nothing panics, and no reading is lost from the coarsest tier.
+    /// Whatever the times and figures are, nothing panics, and no reading is lost from the coarsest
+    /// tier.
     #[test]
     fn any_readings_are_kept_and_shown(
         readings in proptest::collection::vec((0..u64::MAX / 4_000, any::<f64>(), any::<f64>()), 1..20)

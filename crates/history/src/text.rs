@@ -47,7 +47,8 @@ fn paragraph(series: &RecordedSeries) -> String {
     text
 }
 
-/// Says how many readings there are, from when to when, with median and 99th percentile.
+/// Says how many readings there are, when the first and the last were made, and what their median
+/// and 99th percentile are.
 pub(crate) fn measured(series: &RecordedSeries, periods: &[Period], all: &Period) -> String {
     let (from, to) = match (periods.first(), periods.last()) {
         (Some(first), Some(last)) => (minute(first.start), minute(last.start)),
@@ -63,7 +64,8 @@ pub(crate) fn measured(series: &RecordedSeries, periods: &[Period], all: &Period
     format!("{readings}, {failed} failed, every {every}, from {from} to {to} UTC{figures}")
 }
 
-/// Says since when every request has failed, if the last ones did. The finest periods show it.
+/// If the last requests failed, says since when every request has failed, as far as the finest
+/// periods show.
 pub(crate) fn outage(series: &RecordedSeries) -> Option<String> {
     let finest = series.tiers.first()?;
     let failing = finest.iter().rev().take_while(|period| period.ok == 0);

@@ -13,14 +13,14 @@ pub(crate) struct View {
     pub(crate) from: u64,
     /// The length of a column, in seconds.
     pub(crate) step: u64,
-    /// `None` where nothing was measured: a gap.
+    /// The columns; `None` is a gap, in which nothing was measured.
     pub(crate) columns: Vec<Option<Period>>,
 }
 
 /// A cause in a whole series.
 pub(crate) struct RecordedCause {
     pub(crate) id: String,
-    /// The number of readings that had it.
+    /// The number of readings that had the cause.
     pub(crate) count: u64,
     pub(crate) ms: f64,
     /// The beginnings of the first and the last period that had it.

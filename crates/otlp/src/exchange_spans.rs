@@ -11,17 +11,17 @@ use roundtrip_wire::otlp::{Attribute, Span, SpanEvent, SpanKind};
 #[derive(Debug, Clone)]
 pub struct TracedRun {
     pub context: TraceContext,
-    /// The span of the client that requested it.
+    /// The span of the client that requested the run.
     pub parent: Option<[u8; 8]>,
     pub name: String,
     pub attributes: Vec<Attribute>,
     /// The duration of the run, which ends now.
     pub took: Duration,
-    /// Why it failed, if no exchange says so.
+    /// Why the run failed, if no exchange says so.
     pub error: Option<String>,
 }
 
-/// The span of the whole, then those of the exchanges and of their phases.
+/// Makes the span of the whole run, then the spans of the exchanges and of their phases.
 pub fn exchange_spans(run: TracedRun, exchanges: &[Exchange]) -> Vec<Span> {
     let now = nanoseconds(SystemTime::now());
     let took = u64::try_from(run.took.as_nanos()).unwrap_or_default();

@@ -49,7 +49,7 @@ impl BucketCounts {
         }
     }
 
-    /// Adds the counts of another one with the same bounds.
+    /// Adds the counts of another histogram with the same bounds.
     pub fn merge(&mut self, other: &Self) {
         self.buckets.resize(other.buckets.len(), 0);
         self.sum += other.sum;

@@ -34,7 +34,7 @@ pub(crate) enum Again {
 /// gRPC's codes that may pass: 1 cancelled, 4 deadline exceeded, 10 aborted, 11 out of range, 14
 /// unavailable, 15 data loss.
 const MAY_PASS: [&[u8]; 6] = [b"1", b"4", b"10", b"11", b"14", b"15"];
-/// Such a refusal may pass only if the collector says when.
+/// gRPC's code 8, resource exhausted: such a refusal may pass only if the collector says when.
 const EXHAUSTED: &[u8] = b"8";
 
 impl ExportError {
@@ -45,7 +45,7 @@ impl ExportError {
         }
     }
 
-    /// What is wrong with an answer; `None` if nothing is.
+    /// The error in an answer; `None` if the collector accepted the batch.
     pub(crate) fn from_reply(reply: &Reply, is_grpc: bool, now: Stamp) -> Option<Self> {
         let asked = reply.header("retry-after");
         let asked = asked.and_then(|field| retry_after(field, now));

@@ -38,13 +38,13 @@ pub type MetricSource = Box<dyn Fn(u64, u64) -> Vec<HistogramMetric> + Send + Sy
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TelemetryCounts {
     pub sent: u64,
-    /// The collector did not take them.
+    /// The number of spans that the collector did not accept.
     pub failed: u64,
     /// The queue was full.
     pub dropped: u64,
     /// Requests that were sent again.
     pub retried: u64,
-    /// Why the collector did not take the last ones that failed.
+    /// Why the collector did not accept the last spans that failed.
     pub why: Option<String>,
 }
 
@@ -173,7 +173,8 @@ impl Telemetry {
     }
 
     /// Sends everything that waits, and the metrics, within a time limit. Called before the program
-    /// ends: what fails from now on is repeated only if the collector is there and busy.
+    /// ends. From now on, a failed request is repeated only if the collector answered that it is
+    /// busy.
     pub async fn flush(&self, limit: Duration) {
         self.shared.is_ending.store(true, Ordering::Relaxed);
         self.shared.ending.notify_one();
@@ -335,8 +336,8 @@ impl Shared {
         }
     }
 
-    /// The longest pause before a request is repeated. If the program waits to end, a collector
-    /// that is not there costs nothing.
+    /// The longest pause before a request is repeated; zero if the program waits to end and the
+    /// collector cannot be reached.
     fn patience(&self, again: Again) -> Duration {
         match again {
             _ if !self.is_ending.load(Ordering::Relaxed) => Duration::MAX,
@@ -380,7 +381,7 @@ impl Shared {
     }
 }
 
-/// From 0 to 1.
+/// A random number from 0 to 1.
 fn random() -> f64 {
     let mut bytes = [0; 2];
     // Without randomness, pauses are the shortest.

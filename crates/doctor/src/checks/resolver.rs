@@ -11,7 +11,7 @@ const ORDER: CheckSubject = CheckSubject::new("name-order", Area::Names, "Order 
 
 /// The largest number of servers that glibc and musl use (MAXNS).
 const MAX_SERVERS: usize = 3;
-/// Defaults of `options timeout:` and `attempts:`, in both C libraries.
+/// The defaults of `options timeout:` and `attempts:`, which are the same in both C libraries.
 const DEFAULT: (u64, u64) = (5, 2);
 
 /// The C library whose resolver reads the file. The same options mean different things to the two.

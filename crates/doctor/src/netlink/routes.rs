@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use roundtrip_net::ask_kernel;
 use roundtrip_wire::netlink::{NetlinkRequest, attributes, u32_at};
 
-/// `struct rtmsg`: eight bytes of family … type, then flags.
+/// The length of `struct rtmsg`: eight bytes of family … type, then flags.
 const HEADER: usize = 12;
 const RTN_UNICAST: u8 = 1;
 const RTA_DST: u16 = 1;
@@ -14,7 +14,8 @@ const RTA_METRICS: u16 = 8;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_INITRWND: u16 = 14;
 const RTAX_FASTOPEN_NO_COOKIE: u16 = 17;
-/// A machine that routes for others may have a great many of these; a report needs a few.
+/// The largest number of special routes that are kept: a machine that routes for others may have a
+/// great many, and a report needs a few.
 const MAX_SPECIAL: usize = 64;
 
 /// The settings for initial windows and fast open in the routing tables.
@@ -22,7 +23,7 @@ const MAX_SPECIAL: usize = 64;
 pub(crate) struct RouteSummary {
     /// How many unicast routes there are.
     pub(crate) count: usize,
-    /// Those that set one of the requested metrics.
+    /// The routes that set one of the requested metrics.
     pub(crate) special: Vec<SpecialRoute>,
 }
 

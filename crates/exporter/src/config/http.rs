@@ -68,7 +68,7 @@ pub(crate) struct HttpModule {
     pub(crate) body_size_limit: Size,
     enable_http2: Option<bool>,
     enable_http3: Option<bool>,
-    /// An extension that blackbox_exporter does not know.
+    /// Our own settings, an extension that blackbox_exporter does not know.
     #[serde(deserialize_with = "or_default")]
     pub(crate) roundtrip: OwnSettings,
     fail_if_body_json_matches_cel: Option<Spanned<IgnoredAny>>,
@@ -288,8 +288,8 @@ impl HttpModule {
         rules.any(|rule| rule.header.is_empty() || rule.regexp.is_empty())
     }
 
-    /// Whether the module's `Accept-Encoding`, if there is one, accepts the coding. RFC 9110
-    /// §12.5.3.
+    /// Whether the module's `Accept-Encoding` accepts the coding, or there is no such field. RFC
+    /// 9110 §12.5.3.
     fn accepts_compression(&self) -> bool {
         let Some(coding) = self.compression.map(Compression::name) else {
             return true;
@@ -334,7 +334,7 @@ impl HttpModule {
     }
 }
 
-/// The proxy of a setting, whose port is that of its scheme if it has none.
+/// The proxy that a setting names. Without a port, it gets its scheme's default.
 pub(crate) fn proxy(url: Option<&Spanned<String>>) -> Result<Option<Proxy>, String> {
     let url = url.filter(|url| !url.value.is_empty());
     let proxy = url.map(|url| url.value.parse::<Proxy>()).transpose();

@@ -107,7 +107,7 @@ impl Translation<'_> {
         Some(c)
     }
 
-    /// Takes `prefix` off the rest, if it begins with it.
+    /// Takes `prefix` off the remaining text, if that begins with it.
     fn takes(&mut self, prefix: &str) -> bool {
         let rest = self.rest.strip_prefix(prefix);
         self.rest = rest.unwrap_or(self.rest);

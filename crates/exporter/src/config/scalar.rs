@@ -72,7 +72,7 @@ fn span(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(nanos.max(0.0) as u64))
 }
 
-/// A negative size is the largest one.
+/// Parses a size. A negative one counts as the largest one.
 fn size(text: &str) -> Option<u64> {
     let bytes = sum(text, &SIZES)?;
     Some(if bytes < 0.0 { u64::MAX } else { bytes as u64 })

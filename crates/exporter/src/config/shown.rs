@@ -17,7 +17,7 @@ const SECRETS: [&str; 6] = [
     "key",
     "secrets",
 ];
-/// Tables whose names are chosen by others: header fields, and parameters of a token request.
+/// Tables whose keys are not settings: header fields, and parameters of a token request.
 const FIELDS: [&str; 5] = [
     "endpoint_params",
     "headers",
@@ -25,10 +25,10 @@ const FIELDS: [&str; 5] = [
     "metadata",
     "proxy_connect_header",
 ];
-/// Words that YAML takes for something else than text.
+/// Words that YAML would not take for text.
 const RESERVED: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
-/// The file's values without its secrets: all of them, and those of each module.
+/// The values of the file, without secrets: of the whole file, and of each module.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) all: String,
@@ -119,7 +119,8 @@ fn write(value: &Value, depth: usize, out: &mut String) {
     }
 }
 
-/// Text without quotes where YAML allows it, and with those of JSON elsewhere, which YAML has, too.
+/// Writes text without quotes where YAML allows that, and elsewhere with JSON's quotes, which YAML
+/// understands.
 fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./<>".contains(c);
     let starts = |c: char| c.is_ascii_alphabetic() || "/<".contains(c);

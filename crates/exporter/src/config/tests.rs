@@ -1,4 +1,4 @@
-//! Files as people have them, and what is wrong with others.
+//! Configuration files as people use them, and the errors in invalid ones.
 
 use super::*;
 

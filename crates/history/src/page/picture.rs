@@ -17,7 +17,7 @@ const BOTTOM: f64 = 198.0;
 /// Heights, in pixels: the labels of the time scale, and a row of marks below it.
 const SCALE: f64 = 16.0;
 const ROW: f64 = 26.0;
-/// More rows of marks would be higher than the picture itself.
+/// The largest number of rows of marks: more would be higher than the picture itself.
 const MAX_ROWS: usize = 5;
 const MARKS: usize = 4;
 

@@ -13,12 +13,12 @@ pub(super) struct LibraryKind {
     pub(super) subject: CheckSubject,
     /// The file name, with `*`.
     pub(super) file: &'static str,
-    /// Texts to look for in it.
+    /// Texts to look for in the library's file.
     pub(super) markers: &'static [&'static str],
     /// Identifies the library by the text after each marker; `None` means that it is another
     /// library.
     pub(super) identify: fn(&[Vec<String>]) -> Option<Library>,
-    /// The prefixes of its package names.
+    /// The prefixes of the names of the library's packages.
     pub(super) packages: &'static [&'static str],
     /// Advice about an old version.
     pub(super) remedy: &'static str,
@@ -26,7 +26,7 @@ pub(super) struct LibraryKind {
 
 /// The library that a file was recognised as.
 pub(super) struct Library {
-    /// Set if the file name misleads: `LibreSSL` is called libcrypto too.
+    /// What the file should be called, if its name misleads: `LibreSSL` is called libcrypto too.
     pub(super) subject: Option<CheckSubject>,
     pub(super) version: Option<SoftwareVersion>,
     pub(super) tls: TlsSupport,
@@ -42,7 +42,7 @@ pub(super) enum TlsSupport {
     Unknown,
 }
 
-/// Whether it supports X25519MLKEM768.
+/// Whether the library supports X25519MLKEM768.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PostQuantum {
     /// Sent in the first `ClientHello` by default.
@@ -104,7 +104,7 @@ const LIBRESSL: CheckSubject = CheckSubject::new("tls-libressl", Area::Tls, "Lib
 const BORINGSSL: CheckSubject = CheckSubject::new("tls-boringssl", Area::Tls, "BoringSSL");
 const AWS_LC: CheckSubject = CheckSubject::new("tls-aws-lc", Area::Tls, "AWS-LC");
 
-/// `OpenSSL` and its forks, which all call the library libcrypto.
+/// Identifies `OpenSSL` and its forks, which all call the library libcrypto.
 fn crypto(captures: &[Vec<String>]) -> Option<Library> {
     let [openssl, libressl, hybrid, boringssl, aws_lc, ..] = captures else {
         return None;
@@ -198,7 +198,7 @@ fn mbedtls(captures: &[Vec<String>]) -> Option<Library> {
     })
 }
 
-/// wolfSSL's protocols are chosen at build time, so its bytes decide.
+/// Identifies wolfSSL. Its protocols are chosen at build time, so its bytes decide.
 fn wolfssl(captures: &[Vec<String>]) -> Option<Library> {
     let [name, tls_1_3, hybrid, ..] = captures else {
         return None;
