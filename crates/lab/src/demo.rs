@@ -21,9 +21,9 @@ use self::stage::DemoScene;
 /// How often the table is reported while an answer is awaited.
 const TICK: Duration = Duration::from_millis(25);
 
-/// The ways from the most costly one to those that cost one round trip; each adds one option of the
-/// client. Fast open is used without a post-quantum key share, because a ClientHello with one does
-/// not fit into the SYN.
+/// The ways, from the most costly one to those that cost one round trip. Each adds one option of
+/// the client. Fast open is used without a post-quantum key share, because a ClientHello with one
+/// does not fit into the SYN.
 const WAYS: [(&str, &str); 7] = [
     ("TLS 1.2, new connection", "h1+tls1.2"),
     ("TLS 1.3, new connection", "h1+tls1.3"),
@@ -39,7 +39,7 @@ pub struct Demo {
     pub rtt: Duration,
     /// How often each way is asked.
     pub runs: u32,
-    /// Seeds the order in which they are asked.
+    /// The seed for the order in which the ways are asked.
     pub seed: u64,
 }
 

@@ -33,7 +33,7 @@ pub use words::{PathWords, span};
 #[derive(Debug, Clone)]
 pub struct Experiment {
     pub name: String,
-    /// The directory with its programs; `None` if the experiment is built in.
+    /// The directory with the experiment's programs; `None` if the experiment is built in.
     pub directory: Option<PathBuf>,
     pub question: String,
     pub article: String,
@@ -61,7 +61,8 @@ pub struct Cell {
     pub offload: bool,
     /// The name of the cell that this one is compared with.
     pub against: Option<String>,
-    /// Whether it repeats another cell, to show the difference that chance and drift alone make.
+    /// Whether this cell repeats another one, to show the difference that chance and drift alone
+    /// make.
     pub control: bool,
     /// Whether one more run is recorded to show its packets.
     pub packets: bool,
@@ -103,11 +104,11 @@ pub struct Program {
     pub name: String,
     pub arguments: Vec<String>,
     pub scheme: UrlScheme,
-    /// Whether it is started for each request, not once for all of them.
+    /// Whether the program is started for each request, not once for all of them.
     pub each: bool,
-    /// Whether it runs in the server's network, without a path.
+    /// Whether the program runs in the server's network, without a path.
     pub at_server: bool,
-    /// The place of its figures in its output; `None` measures its run time.
+    /// Where the program's figures are in its output; `None` measures its run time.
     pub output: Option<ProgramOutput>,
 }
 
@@ -118,7 +119,7 @@ pub struct LabServer {
     pub sysctl: BTreeMap<String, String>,
     /// The path of the requested URL.
     pub place: String,
-    /// Servers in the same network that are started before it.
+    /// Servers in the same network that are started before this one.
     pub beside: Vec<Arc<LabServer>>,
     pub far: Option<FarServer>,
     /// How long to wait before the first client.
@@ -137,7 +138,7 @@ pub struct FarServer {
 
 #[derive(Debug, Clone)]
 pub enum ServerKind {
-    /// A transfer includes its own server.
+    /// The server is part of the transfer that is measured.
     Within,
     Origin(Box<Knobs>),
     Program {
@@ -153,13 +154,13 @@ pub enum ServerKind {
 /// How to detect that a server listens, without connecting to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadySign {
-    /// It has written this file.
+    /// The server has written this file.
     File(String),
-    /// The system's socket table contains its port.
+    /// The system's socket table contains the server's port.
     Port,
 }
 
-/// The same arms at each of several values: a curve.
+/// The same arms, measured at each of several values: a curve.
 #[derive(Debug, Clone)]
 pub struct Sweep {
     pub word: String,

@@ -36,8 +36,8 @@ const MAX_DEVIATION_MS: f64 = 1.0;
 
 /// Causes that a busy machine can add to any exchange.
 const MACHINES: [&str; 2] = ["client-starved", "cpu-throttled"];
-/// A cost of at most this many times the wait of one thread is attributed to the machine: client,
-/// relay and server wait for each other.
+/// A cost of at most this many times the wait of one thread is attributed to the machine, because
+/// client, relay and server wait for each other.
 const MACHINE_SHARE: f64 = 2.0;
 
 #[derive(Debug, thiserror::Error)]
@@ -81,12 +81,12 @@ pub struct Gauntlet {
     pub cases: Vec<CaseVerdict>,
     /// The share of faults for which the most costly cause was named first.
     pub first_named: f64,
-    /// The share of these whose milliseconds were right, too.
+    /// The share of faults for which the cost was right, too.
     pub priced: f64,
     /// The number of healthy exchanges with findings, and the number of healthy exchanges.
     pub false_alarms: usize,
     pub controls: usize,
-    /// The programs that are not installed; nothing was drawn that needs them.
+    /// The programs that are not installed. No case that needs one was drawn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_installed: Vec<&'static str>,
     pub interrupted: bool,

@@ -64,7 +64,7 @@ pub struct ArmOutcome {
     #[serde(serialize_with = "rounded_some")]
     pub published_ratio: Option<f64>,
     pub saving: Option<SavingOutcome>,
-    /// Why some runs, or all, have no sample.
+    /// The reasons why some runs, or all, have no sample.
     pub failures: Vec<String>,
     /// The failures of an arm that is expected to fail.
     pub expected_failures: Vec<String>,
@@ -95,7 +95,7 @@ pub struct Figures {
     pub max: Option<f64>,
     #[serde(serialize_with = "rounded_some")]
     pub mean: Option<f64>,
-    /// Medians, if the client reports them.
+    /// These five are medians, if the client reports them.
     #[serde(serialize_with = "rounded_some")]
     pub round_trips: Option<f64>,
     #[serde(serialize_with = "rounded_some")]
@@ -109,7 +109,7 @@ pub struct Figures {
     /// Processor time of the server's processes per request, if the server is a program.
     #[serde(serialize_with = "rounded_some")]
     pub cpu_us: Option<f64>,
-    /// For transfers: payload, and the receiver's cost, in the unit of the arm.
+    /// For transfers: the payload and the receiver's cost, in the unit of the arm.
     #[serde(serialize_with = "rounded_some")]
     pub gbit_per_s: Option<f64>,
     #[serde(serialize_with = "rounded_some")]
@@ -127,7 +127,7 @@ pub struct SavingOutcome {
 
 #[derive(Debug, Clone, Serialize)]
 pub struct RunSample {
-    /// Samples of the same run are pairs.
+    /// The number of the run. Samples of the same run form pairs.
     pub run: usize,
     #[serde(serialize_with = "rounded")]
     pub value: f64,
@@ -223,7 +223,7 @@ pub struct ClaimOutcome {
     #[serde(serialize_with = "rounded_some")]
     pub measured: Option<f64>,
     pub unit: String,
-    /// `None` if an operand was not measured.
+    /// Whether the claim holds; `None` if an operand was not measured.
     pub holds: Option<bool>,
 }
 

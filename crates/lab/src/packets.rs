@@ -14,13 +14,14 @@ pub use recording::RecordingError;
 /// A packet from one end to the other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TracedPacket {
-    /// The index of its connection, in the order of their first packets, from 0.
+    /// The index of the packet's connection, in the order of the connections' first packets, from
+    /// 0.
     pub connection: usize,
     pub from: PacketEnd,
     /// Milliseconds since the first packet; `None` if no end sent it, because the path made it.
     #[serde(serialize_with = "rounded_some")]
     pub sent_ms: Option<f64>,
-    /// `None` if it was lost.
+    /// When the packet arrived; `None` if it was lost.
     #[serde(serialize_with = "rounded_some")]
     pub arrived_ms: Option<f64>,
     /// `SYN+ACK`, or `UDP`
@@ -66,7 +67,7 @@ pub enum PacketProtocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FastOpen {
-    /// The client has no cookie and asks for one.
+    /// The client has no cookie, and requests one.
     Asks,
     /// A cookie, which the client presents or the server issues.
     Cookie,
@@ -79,7 +80,7 @@ pub struct Repeated {
 }
 
 impl TracedPacket {
-    /// Whether nothing depends on it: a pure acknowledgement, or a close.
+    /// Whether nothing depends on the packet: it is a pure acknowledgement, or a close.
     pub fn is_idle(&self) -> bool {
         let idle = Flags::ACK | Flags::FIN;
         matches!(self.kind, PacketProtocol::Tcp(flags) if flags.without(idle).is_empty())

@@ -48,10 +48,10 @@ pub struct ExperimentProgress<'a> {
     pub arm: &'a str,
 }
 
-/// After this many failures without a success, an arm is abandoned.
+/// The number of failures without a success after which an arm is abandoned.
 const MAX_FAILURES: usize = 2;
 
-/// Runs all of it. The process of an ordinary user must have entered the sandbox first.
+/// Runs the whole experiment. The process of an ordinary user must have entered the sandbox first.
 pub fn run(
     mut experiment: Experiment,
     options: &RunOptions,

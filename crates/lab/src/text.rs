@@ -62,7 +62,7 @@ struct LabTextPage {
 }
 
 impl LabTextPage {
-    /// Escapes the text and adds its tone; the text must be clear without the tone.
+    /// Escapes the text and adds its tone. The text must be understandable without the tone.
     fn paint(&self, tone: Tone, text: &str) -> String {
         self.style.tint(tone, &clean(text))
     }

@@ -4,7 +4,8 @@ use super::expression::{ClaimComparison, ClaimNode, Expression, Function};
 
 /// The source of figures.
 pub trait Results {
-    /// `None` if the arm has no such figure, because it did not run or does not report it.
+    /// The value of a figure; `None` if the arm does not have it, because it did not run or does
+    /// not report it.
     fn figure(&self, function: Function, arms: &[String]) -> Option<f64>;
     /// The path's round-trip time in milliseconds.
     fn rtt_ms(&self) -> Option<f64>;
@@ -12,7 +13,7 @@ pub trait Results {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimVerdict<'a> {
-    /// `None` if an operand was not measured.
+    /// Whether the claim holds; `None` if an operand was not measured.
     pub holds: Option<bool>,
     /// The left side of the first comparison, in `unit`.
     pub measured: Option<f64>,

@@ -55,7 +55,7 @@ pub struct ClaimScope<'a> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
-    /// The claim holds if all of them do.
+    /// The comparisons: the claim holds if all of them do.
     pub(super) comparisons: Vec<ClaimComparison>,
 }
 
@@ -102,8 +102,8 @@ pub enum Function {
     Failed,
     /// The requests that the origin received in a run.
     Requests,
-    /// Bytes that the client sent more than once, and that the server received more than once, in
-    /// the recorded run.
+    /// In the recorded run, the bytes that the client sent more than once and that the server
+    /// received more than once.
     SentTwice,
     ArrivedTwice,
     /// (ARM, BASE): the share of BASE's median that ARM saves.
@@ -154,7 +154,7 @@ impl Function {
         }
     }
 
-    /// The exponent of time in the unit of its result.
+    /// The exponent of time in the unit of the function's result.
     fn dimension(self, in_ms: bool) -> i32 {
         match self {
             Self::RoundTrips

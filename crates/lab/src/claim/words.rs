@@ -13,11 +13,11 @@ pub(super) enum ClaimToken {
         function: String,
         arms: Vec<String>,
     },
-    /// `<=` and the like, `+ - * / ( )`
+    /// A comparison such as `<=`, or one of `+ - * / ( )`.
     Sign(&'static str),
 }
 
-/// Longer signs first, so that `<=` is not read as `<`.
+/// The signs, longer ones first, so that `<=` is not read as `<`.
 const SIGNS: [&str; 12] = [
     "<=", ">=", "==", "!=", "<", ">", "+", "-", "*", "/", "(", ")",
 ];

@@ -67,7 +67,7 @@ async fn interrupted() {
 struct WayAsker {
     options: Options,
     prober: Prober,
-    /// The number of runs before it has to prepare again.
+    /// The number of runs before this way has to be prepared again.
     prepared: u32,
     asked: u32,
 }
@@ -86,8 +86,9 @@ impl WayAsker {
         }
     }
 
-    /// Makes the unmeasured requests: one that leaves tickets, a cookie or a connection, and a
-    /// first use. If they fail, the measured ones fail too and report the reason.
+    /// Makes the unmeasured requests: one that obtains tickets, a cookie or a connection, and one
+    /// that uses these for the first time. If they fail, the measured ones fail too and report the
+    /// reason.
     async fn prepare(&mut self, target: &Target) {
         self.prober.retire().await;
         self.prober = Prober::new(self.options.clone());

@@ -8,7 +8,7 @@ use toml::{Spanned, Value};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ExperimentFile {
-    /// One sentence.
+    /// The question in one sentence.
     pub(super) question: String,
     pub(super) article: String,
     pub(super) measure: Measure,
@@ -17,7 +17,7 @@ pub(super) struct ExperimentFile {
     pub(super) runs: Spanned<u32>,
     #[serde(default = "one")]
     pub(super) requests: u32,
-    /// The arm that others are compared with unless they name another one. It is measured twice.
+    /// The arm to which others are compared unless they name another. It is measured twice.
     pub(super) baseline: Option<Spanned<String>>,
     /// Whether arms are measured in their variants alone.
     #[serde(default)]
@@ -67,23 +67,24 @@ pub(super) struct ServerTable {
     pub(super) name: Spanned<String>,
     /// The flags of `roundtrip origin`.
     pub(super) knobs: Option<BTreeMap<String, Spanned<Value>>>,
-    /// Alternatively a program, with its configuration.
+    /// Instead of `knobs`: a program, with its configuration.
     pub(super) command: Option<Vec<String>>,
-    /// The programs that must be installed for it, if not only the first word of the command.
+    /// The programs that must be installed, if these are not only the first word of the command.
     #[serde(default)]
     pub(super) needs: Vec<String>,
     #[serde(default)]
     pub(super) files: BTreeMap<String, String>,
-    /// The file that it writes once it listens; `port` looks for a listener on its port instead.
+    /// The file that the program writes once it listens. With `port` instead, the run waits for a
+    /// listener on that port.
     pub(super) ready: Option<String>,
     pub(super) port: Option<u16>,
-    /// Its port for TLS and QUIC.
+    /// The program's port for TLS and QUIC.
     pub(super) tls_port: Option<u16>,
     /// Servers, defined above in the file, that run in the same network and are started before it.
     #[serde(default)]
     pub(super) beside: Vec<Spanned<String>>,
     pub(super) far: Option<FarTable>,
-    /// How long to wait after it listens, so that it can open its own connections.
+    /// How long to wait after the program listens, so that it can open its own connections.
     pub(super) settle: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) sysctl: BTreeMap<String, Value>,
@@ -159,7 +160,7 @@ pub(super) struct Variant {
     /// Overrides the experiment's setting for transfers.
     pub(super) offload: Option<bool>,
     pub(super) arms: Option<Vec<Spanned<String>>>,
-    /// Shows the packets of this variant too, or only of this one.
+    /// Whether to show the packets of this variant.
     pub(super) packets: Option<bool>,
 }
 

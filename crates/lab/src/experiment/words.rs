@@ -37,8 +37,8 @@ impl PathWords {
         (!rtt.is_zero()).then_some(rtt)
     }
 
-    /// Makes `rtt` the round-trip time of the whole path: the first section gets what remains after
-    /// the others.
+    /// Makes `rtt` the round-trip time of the whole path: the first section gets what the others
+    /// leave.
     pub fn take(&mut self, rtt: Duration) {
         self.0.remove("delay");
         self.say("rtt", vec!["0ms".into()]);
@@ -51,7 +51,7 @@ impl PathWords {
         self.rtt().map(|rtt| rtt.as_secs_f64() * 1e3)
     }
 
-    /// The seed determines everything random on the path.
+    /// Makes a path of these words. The seed determines everything random on it.
     pub fn builder(&self, seed: u64) -> Result<Builder, WordError> {
         let mut builder = Path::builder().seed(seed);
         for (word, value) in self.in_order() {

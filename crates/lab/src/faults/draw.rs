@@ -58,7 +58,7 @@ pub(super) struct FaultCase {
     pub(super) server_sysctls: Vec<String>,
     /// Findings that a healthy exchange may have, because the path has that property.
     pub(super) allowed: Vec<&'static str>,
-    /// Causes and their milliseconds, the most costly first.
+    /// The injected causes with their milliseconds, the most costly first.
     costs: Vec<(String, f64)>,
     /// The milliseconds by which the kernel's timers may change the costs.
     pub(super) slack: f64,
@@ -123,7 +123,7 @@ pub(super) struct Choice<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// All entries with healthy exchanges among them, or only the named ones: causes, and
+    /// Draws from all entries and from healthy exchanges, or only from the named ones: causes, and
     /// `healthy`.
     pub(super) fn new(only: &[String], entries: &'a [FaultEntry]) -> Result<Self, FaultsError> {
         let is_known = |word: &&String| {
@@ -198,7 +198,7 @@ fn pair<'a>(entries: &[&'a FaultEntry], random: &mut Random) -> Vec<&'a FaultEnt
     first.into_iter().chain(second).collect()
 }
 
-/// Whether the two can be combined: at least one strategy suits both, and they change different
+/// Whether two faults can be combined: at least one strategy suits both, and they change different
 /// settings.
 fn go_together(a: &FaultEntry, b: &FaultEntry) -> bool {
     let (ours, theirs) = (a.settings(), b.settings());
@@ -336,7 +336,8 @@ impl ExchangeSetting {
         }
     }
 
-    /// With fast open, an exchange whose request does not fit into the SYN is not healthy.
+    /// Limits the request's size, because with fast open an exchange is not healthy if its request
+    /// does not fit into the SYN.
     fn keep_small(&mut self, strategy: Strategy) {
         if strategy.fast_open {
             self.body = self.body.min(500);

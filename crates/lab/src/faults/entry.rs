@@ -89,7 +89,7 @@ pub(super) struct Beside {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum FirstAddress {
-    /// No host has this address.
+    /// An address that no host has.
     Dead,
     /// The server's host, on a port where nothing listens.
     Refusing,
@@ -102,7 +102,7 @@ pub(super) fn all() -> Result<Vec<FaultEntry>, FaultsError> {
 }
 
 impl FaultEntry {
-    /// The settings that it changes; no other fault may change them.
+    /// The settings that the fault changes; no other fault may change them.
     pub(super) fn settings(&self) -> Vec<&str> {
         let name = |text: &'static str, is: bool| is.then_some(text);
         let sysctls = self.client_sysctl.iter().chain(&self.server_sysctl);
@@ -126,7 +126,7 @@ impl FaultEntry {
         words.chain(rest.into_iter().flatten()).collect()
     }
 
-    /// Whether the programs that it needs are installed.
+    /// Whether the programs that the fault needs are installed.
     pub(super) fn is_possible(&self) -> bool {
         self.server.is_none_or(foreign::ForeignKind::is_installed)
     }
@@ -135,7 +135,7 @@ impl FaultEntry {
         ExpectedCost::parse(&self.costs).map_err(FaultsError::Entry)
     }
 
-    /// Every cause that it injects, with its cost.
+    /// Every cause that the fault injects, with its cost.
     pub(super) fn costs(&self) -> Result<Vec<(String, ExpectedCost)>, FaultsError> {
         let mut all = vec![(self.cause.clone(), self.cost()?)];
         if let Some(beside) = &self.beside {

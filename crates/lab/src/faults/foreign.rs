@@ -130,7 +130,7 @@ pub(super) fn not_installed() -> Vec<&'static str> {
     missing.map(ForeignKind::program).collect()
 }
 
-/// Dropping it ends the program.
+/// A running program, which ends when this is dropped.
 pub(super) struct ForeignServer {
     pub(super) http: SocketAddr,
     pub(super) https: SocketAddr,

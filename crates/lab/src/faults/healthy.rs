@@ -22,7 +22,8 @@ pub(super) fn congestion_control(random: &mut Random) -> String {
     format!("net.ipv4.tcp_congestion_control={control}")
 }
 
-/// A steady path, one with jitter or a named network; and the findings that are allowed there.
+/// Draws a path: a steady one, one with jitter, or a named network. Also returns the findings that
+/// are allowed there.
 pub(super) fn path(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     match random.below(4) {
         0 => (Vec::new(), Vec::new()),
@@ -31,7 +32,8 @@ pub(super) fn path(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     }
 }
 
-/// One body in three needs several flights; and what is true of it then.
+/// Draws a body: one in three needs several flights. Also returns the findings that are allowed
+/// then.
 pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 4])> {
     let bytes = [100_000, 200_000, 300_000].get(random.below(9))?;
     let causes = [
@@ -44,7 +46,8 @@ pub(super) fn body(random: &mut Random) -> Option<(String, [&'static str; 4])> {
     Some((format!("/bytes/{bytes}"), causes))
 }
 
-/// One server in three is from another project, if one is installed that can be asked in this way.
+/// Draws a server: one in three is another project's, if that one is installed and can be asked in
+/// this way.
 pub(super) fn server(strategy: Strategy, random: &mut Random) -> Option<ForeignKind> {
     let draw = random.below(3 * ForeignKind::ALL.len());
     let kind = ForeignKind::ALL.get(draw).copied();
@@ -65,7 +68,8 @@ fn jitter(random: &mut Random) -> String {
     format!("jitter={way}{by}ms,{shape}")
 }
 
-/// A named network, with a queue so long that no packet is lost, because a loss would be a finding.
+/// Draws a named network, with a queue so long that no packet is lost, because a loss would be a
+/// finding.
 fn network(random: &mut Random) -> (Vec<String>, Vec<&'static str>) {
     let Some(preset) = PRESETS.get(random.below(PRESETS.len())) else {
         return (Vec::new(), Vec::new());

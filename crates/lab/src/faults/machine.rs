@@ -23,7 +23,7 @@ impl RunDelays {
         Self(delays.collect())
     }
 
-    /// The longest time that one thread has waited since.
+    /// The longest time that one thread has waited since then.
     pub(super) fn longest_since(&self) -> Duration {
         let now = Self::now().0.into_iter();
         now.map(|(thread, waited)| {

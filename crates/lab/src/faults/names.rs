@@ -98,7 +98,7 @@ async fn over_tcp(listener: TcpListener, manner: NameServerFault, of: Ipv4Addr) 
     }
 }
 
-/// The answer to a query, if there is one.
+/// Returns the answer to a query, if there is one.
 fn answer(query: &[u8], manner: NameServerFault, of: Ipv4Addr) -> Option<Message> {
     let query = Message::parse(query).ok()?;
     let kind = query.questions.first()?.kind;

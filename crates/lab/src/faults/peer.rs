@@ -36,7 +36,7 @@ pub(super) enum PeerKind {
     Resolver,
 }
 
-/// Dropping it ends its thread.
+/// A peer on its own thread, which ends when this is dropped.
 pub(super) struct FaultyPeer {
     pub(super) place: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
@@ -52,7 +52,7 @@ pub(super) struct Surroundings {
 }
 
 impl FaultyPeer {
-    /// Must be called at the far end; the thread stays there.
+    /// Starts the peer. Must be called at the far end; the thread stays there.
     pub(super) fn spawn(kind: PeerKind, around: Surroundings) -> io::Result<Self> {
         let listener = TcpListener::bind((around.address, 0))?;
         let place = listener.local_addr()?;
@@ -146,7 +146,7 @@ async fn serve(
     }
 }
 
-/// RFC 8484 §4.1, as far as needed here.
+/// Answers DNS over HTTPS (RFC 8484 §4.1), as far as needed here.
 async fn resolve(mut stream: TcpStream, address: Ipv4Addr) -> io::Result<()> {
     loop {
         let (head, mut query) = read_head(&mut stream).await?;
@@ -163,7 +163,7 @@ async fn resolve(mut stream: TcpStream, address: Ipv4Addr) -> io::Result<()> {
     }
 }
 
-/// Sleeps for `late`; a timer takes at least a millisecond.
+/// Sleeps for `late`, if it is not zero: a timer takes at least a millisecond.
 pub(super) async fn hold(late: Duration) {
     if !late.is_zero() {
         tokio::time::sleep(late).await;

@@ -1,5 +1,5 @@
-//! Runs one case: a new path and origin with our prober in between; all of it is removed
-//! afterwards.
+//! Runs one case on a new path, with our prober at one end and a new origin at the other. All of it
+//! is removed afterwards.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -29,7 +29,7 @@ pub(super) struct Staged {
     pub(super) machine: Duration,
 }
 
-/// Injects the fault; the packets at both ends are recorded if there is a file for them.
+/// Injects the fault. If there is a file for the packets, those at both ends are recorded.
 pub(super) fn run(
     case: &FaultCase,
     seed: u64,

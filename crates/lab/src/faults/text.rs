@@ -76,7 +76,7 @@ pub(super) fn report(exchange: &Exchange) -> Vec<String> {
     all.lines().map(str::to_owned).collect()
 }
 
-/// One kind of fault per line; pairs together, and the healthy ones last.
+/// Groups the cases by fault. Pairs of faults form one group, and healthy exchanges come last.
 fn by_fault(gauntlet: &Gauntlet) -> Vec<(String, Vec<&CaseVerdict>)> {
     let mut kinds: BTreeMap<(u8, String), Vec<&CaseVerdict>> = BTreeMap::new();
     for case in &gauntlet.cases {

@@ -13,7 +13,7 @@ use crate::outcome::{Curve, CurveLine};
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 254.0;
 const HEIGHT: f64 = 280.0;
-/// Names closer than this would cover each other.
+/// The smallest distance between two names, which would cover each other.
 const LABEL: f64 = 32.0;
 /// The number of colours in the style sheet.
 const COLOURS: usize = 6;
@@ -103,8 +103,8 @@ impl Plot {
         }
     }
 
-    /// The labels of the word's values, below; values too close to the one before appear only in
-    /// the table.
+    /// The labels of the values, below the curve. Values that are too close to the one before
+    /// appear only in the table.
     fn values(&self) -> Markup {
         let mut last = f64::NEG_INFINITY;
         let far = |(_, at): &&(String, f64)| {

@@ -23,7 +23,7 @@ pub(super) fn rtt(arm: &ArmOutcome) -> Option<f64> {
     (arm.unit == "ms" && rtt > 0.0).then_some(rtt)
 }
 
-/// The round trip that all arms share.
+/// The round trip of the path, if it is the same for all arms.
 pub(super) fn common_rtt(arms: &[&ArmOutcome]) -> Option<f64> {
     let first = rtt(arms.first()?)?;
     arms.iter()

@@ -36,7 +36,7 @@ pub(super) fn read(pcapng: &[u8]) -> Result<Vec<TracedPacket>, RecordingError> {
 struct RecordedPacket {
     at: u64,
     end: PacketEnd,
-    /// Whether it arrived here, or was sent here.
+    /// Whether the packet arrived at this end, or left from it.
     arrives: bool,
     ports: (u16, u16),
     addresses: (IpAddr, IpAddr),
@@ -49,7 +49,7 @@ struct RecordedPacket {
 }
 
 impl RecordedPacket {
-    /// `None` for packets that are neither TCP nor UDP: the kernel's own traffic.
+    /// Reads a packet; `None` if it is neither TCP nor UDP, but the kernel's own traffic.
     fn from_captured(captured: &Captured<'_>) -> Option<Self> {
         let packet = Read::parse(&captured.data).ok()?;
         let segment = packet.tcp();
@@ -103,8 +103,8 @@ fn fast_open(segment: &Tcp<'_>) -> Option<FastOpen> {
     })
 }
 
-/// A packet in transit: where it entered the path, and where it came out. At least one of the two
-/// is present.
+/// The passage of a packet: where it entered the path, and where it came out. At least one of the
+/// two is present.
 #[derive(Debug)]
 struct Crossing {
     entry: Option<RecordedPacket>,
@@ -116,12 +116,12 @@ impl Crossing {
         self.sight().map_or(0, |sight| sight.at)
     }
 
-    /// The packet as it was sent or, if no end sent it, as it came out.
+    /// The packet as an end sent it. If no end did, the packet as it left the path.
     fn sight(&self) -> Option<&RecordedPacket> {
         self.entry.as_ref().or(self.exit.as_ref())
     }
 
-    /// Its connection as the client knows it: a box may translate address and port.
+    /// The packet's connection as the client knows it: a box may translate address and port.
     fn key(&self) -> Option<(IpAddr, u16, u16)> {
         let at_client = |sight: &&RecordedPacket| sight.end == PacketEnd::Client;
         let both = [self.entry.as_ref(), self.exit.as_ref()];

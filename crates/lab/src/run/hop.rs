@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_micros(200);
 /// The largest number of connections at once.
 const MAX_CONNECTIONS: usize = 512;
 
-/// The relay runs until it is dropped.
+/// A relay, which runs until this is dropped.
 pub(super) struct TcpRelay {
     over: Arc<AtomicBool>,
     streams: Streams,
@@ -29,7 +29,8 @@ pub(super) struct TcpRelay {
 type Streams = Arc<Mutex<Vec<TcpStream>>>;
 
 impl TcpRelay {
-    /// `here` is an address in the network `from`; `there` is one that the network `by` reaches.
+    /// Opens the relay. `here` is an address in the network `from`; `there` is one that the network
+    /// `by` reaches.
     pub(super) fn open(
         (from, here): (&Namespace, SocketAddr),
         (by, there): (&Namespace, SocketAddr),

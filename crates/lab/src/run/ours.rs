@@ -109,7 +109,7 @@ fn measured(sequence: &Sequence, measure: Measure) -> RunSample {
     }
 }
 
-/// The waits of the whole run: the sum over consecutive exchanges, or those of the slowest of
+/// The waits of the whole run: the sum over consecutive exchanges, or the waits of the slowest of
 /// simultaneous ones.
 fn waits(sequence: &Sequence, all: &[&Exchange]) -> WaitedFor {
     let slowest = all.iter().copied().max_by_key(|exchange| exchange.total());

@@ -41,7 +41,8 @@ pub(super) fn sample(
     Ok(TakenSample { sample, notes })
 }
 
-/// All requests of one run, in milliseconds.
+/// Runs the program for all requests of one run. Returns how many milliseconds that took, and
+/// notes.
 fn round(
     scene: &SampleScene<'_>,
     program: &Program,

@@ -131,7 +131,7 @@ impl RunningServer {
         usage::cpu(self.process.as_ref()?.id())
     }
 
-    /// The number of requests that it has received, if the server is ours.
+    /// The number of requests that the server has received, if it is ours.
     pub(super) fn requests(&self) -> Option<u64> {
         self.origin.as_ref().map(|origin| origin.stats().requests)
     }

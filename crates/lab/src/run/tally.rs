@@ -170,7 +170,7 @@ fn saving(
     })
 }
 
-/// One line for each arm, in the order of the sweep.
+/// Makes one line for each arm, in the order of the sweep.
 fn curve(
     experiment: &Experiment,
     sweep: &Sweep,

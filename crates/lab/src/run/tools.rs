@@ -59,7 +59,7 @@ impl MissingToolError {
 #[derive(Debug, Default)]
 pub(super) struct Tools {
     clients: BTreeMap<String, Vec<OsString>>,
-    /// Contains the built programs if there is no cache directory.
+    /// A temporary directory for the built programs, if there is no cache directory.
     directory: Option<tempfile::TempDir>,
 }
 
@@ -350,7 +350,8 @@ fn source(experiment: &Experiment, name: &str) -> Result<String, SampleError> {
     })
 }
 
-/// `lookups.go` → `lookups-0123456789abcdef.go`: a changed source has another name.
+/// Makes the name of a build: `lookups.go` becomes `lookups-0123456789abcdef.go`, so that a changed
+/// source has another name.
 fn keyed(name: &str, source: &str) -> String {
     let mut hasher = DefaultHasher::new();
     source.hash(&mut hasher);

@@ -10,7 +10,7 @@ use super::tools::MissingToolError;
 use crate::experiment::{Cell, Transfer};
 use crate::outcome::{Carried, RunSample};
 
-/// Each side is pinned to its own core, if there are two.
+/// Measures one transfer. Each side is pinned to its own core, if there are two.
 pub(super) fn sample(
     transfer: &Transfer,
     cell: &Cell,

@@ -11,7 +11,7 @@ use crate::packets::{PacketEnd, TracedPacket};
 /// The width of the space between the two columns of times.
 const NARROW: usize = 40;
 const WIDE: usize = 56;
-/// The width of the columns left and right of it.
+/// The width of the columns on both sides of that space.
 const MARGINS: usize = 24;
 
 pub(super) fn ladder(name: &str, packets: &[TracedPacket], style: Style) -> String {

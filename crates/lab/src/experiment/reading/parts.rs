@@ -29,7 +29,7 @@ pub(super) fn words(said: &BTreeMap<String, Spanned<Value>>) -> Result<PathWords
     Ok(words)
 }
 
-/// One value, or a list of values.
+/// Reads one value, or a list of values.
 pub(super) fn values(value: &Value) -> Result<Vec<String>, ExperimentErrorKind> {
     match value {
         Value::Array(values) => values.iter().map(scalar).collect(),
@@ -54,7 +54,7 @@ pub(super) fn settings(
     settings.iter().map(one).collect()
 }
 
-/// `known` contains the servers defined above it in the file.
+/// Reads a server. `known` contains the servers defined above it in the file.
 pub(super) fn server(
     server: &format::ServerTable,
     known: &Servers,
@@ -127,7 +127,7 @@ fn needs(named: &[String], command: &[String]) -> Vec<String> {
     named.to_vec()
 }
 
-/// Each knob is a flag of `roundtrip origin`.
+/// Reads the knobs. Each is a flag of `roundtrip origin`.
 fn knobs(said: &BTreeMap<String, Spanned<Value>>) -> Result<Knobs, UnplacedError> {
     let mut all = Vec::new();
     for (name, value) in said {

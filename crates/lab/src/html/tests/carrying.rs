@@ -39,7 +39,7 @@ pub(crate) fn carrying() -> LabOutcome {
     }
 }
 
-/// An arm whose gigabyte costs `cost` seconds, and `tls` seconds over TLS.
+/// Makes an arm whose gigabyte costs `cost` seconds, and `tls` seconds over TLS.
 fn arm(name: &str, client: &str, cost: f64, tls: f64) -> ArmOutcome {
     let samples: Vec<RunSample> = (0..3).map(|run| sample(run, cost, "sender")).collect();
     ArmOutcome {
@@ -88,7 +88,7 @@ fn each_set_of_conditions_has_its_stairs() {
     assert!(!text.contains("parties that it waited for"), "{text}");
 }
 
-/// A bar is as long as its ratio: TLS is one, and the published ratio is below.
+/// The length of a bar is its ratio: TLS has the length one, and the published ratio is below.
 #[test]
 fn bars_share_a_scale_with_what_was_published() {
     let html = page(&[carrying()], &head());

@@ -202,7 +202,7 @@ pub(crate) fn text(html: &str) -> String {
 }
 
 proptest! {
-    /// No value, not even NaN or an infinity, breaks a page or appears in it as such.
+    /// No value breaks a page; NaN and infinities do not appear in it.
     #[test]
     fn any_figure_becomes_a_page(values in proptest::collection::vec(any::<f64>(), 1..6), published: f64) {
         let mut o = outcome();

@@ -31,8 +31,8 @@ fn segment(from: PacketEnd, port: u16, of: &Segment<'_>) -> Vec<u8> {
     compose(&IpHeader::new(source, destination, TCP), &bytes).unwrap()
 }
 
-/// Writes packets, each with its millisecond, its end, whether it arrives there, its bytes and a
-/// comment.
+/// Writes a recording for tests: for each packet, the millisecond, the end, whether it arrives
+/// there, its bytes and a comment.
 struct Tape(PcapngWriter);
 
 impl Tape {
@@ -75,7 +75,7 @@ impl Tape {
         self.0.packet(&captured).unwrap();
     }
 
-    /// Sends a packet from one end to the other, in 10 ms.
+    /// Writes a packet that takes 10 ms from one end to the other.
     fn cross(&mut self, ms: u64, from: PacketEnd, port: u16, of: &Segment<'_>) {
         let packet = segment(from, port, of);
         self.see(ms, from, false, &packet, &["delivered after 10.000 ms"]);

@@ -6,7 +6,7 @@ use roundtrip_perf::plan::ArmTransport;
 use crate::experiment::{ArmClient, Cell, Experiment};
 use crate::outcome::ArmOutcome;
 
-/// `arms` are the experiment's cells, in their order.
+/// Adds each arm's ratio to TLS. `arms` are the experiment's cells, in their order.
 pub(super) fn add(experiment: &Experiment, arms: &mut [ArmOutcome]) {
     let cells = &experiment.cells;
     let medians: Vec<Option<f64>> = arms.iter().map(|arm| arm.figures.median).collect();

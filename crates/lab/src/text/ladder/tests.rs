@@ -1,4 +1,4 @@
-//! Ladders of artificial packets: fixed, so that a change is noticed.
+//! Ladders of artificial packets. The expected text is fixed, so that a change is noticed.
 
 use roundtrip_wire::packet::Flags;
 
