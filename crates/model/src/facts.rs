@@ -43,6 +43,9 @@ pub struct NameWaits {
     pub suffixes: Duration,
     /// The time of the query over TCP, because the answer was too long for UDP.
     pub over_tcp: Duration,
+    /// The number of queries that got no answer in time. A failure that a server reports is an
+    /// answer.
+    pub unheard: u32,
     /// The record type (`A` or `AAAA`) whose query had to be repeated or was never answered, and
     /// for how long the answer of the other type had already been there.
     pub unanswered: Option<&'static str>,

@@ -278,6 +278,7 @@ impl Resolver {
             missing |= asked.message.rcode == Rcode::NO_SUCH_NAME;
             found.answer = Answer::Server(asked.server);
             found.resent += asked.resent;
+            found.waits.unheard += asked.unanswered;
             let over_tcp = asked.over_tcp.unwrap_or_default();
             found.truncated |= asked.over_tcp.is_some();
             found.waits.over_tcp = found.waits.over_tcp.max(over_tcp);
@@ -324,10 +325,10 @@ impl AddressQuery {
         self.outcome.as_ref().is_ok_and(|asked| asked.resent == 0)
     }
 
-    /// Whether no server answered, or none at the first try.
+    /// Whether a query got no answer. A failure that a server reports is an answer.
     fn is_unanswered(&self) -> bool {
         match &self.outcome {
-            Ok(asked) => asked.resent > 0,
+            Ok(asked) => asked.unanswered > 0,
             Err(error) => matches!(error, ResolveError::Silent { .. }),
         }
     }

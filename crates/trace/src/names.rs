@@ -54,7 +54,7 @@ impl NameLookup {
         let mut facts = NameFacts::new(&self.name, server, self.addresses.clone());
         facts.aliases.clone_from(&self.aliases);
         facts.ttl = self.ttl;
-        facts.resent = self.repeats;
+        (facts.resent, facts.waits.unheard) = (self.repeats, self.repeats);
         facts.truncated = self.truncated;
         facts.waits.over_tcp = match (self.cut_at, self.ended) {
             (Some(cut), Some(ended)) => Duration::from_nanos(ended.saturating_sub(cut)),

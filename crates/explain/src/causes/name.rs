@@ -116,7 +116,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
             id: "slow-name-lookup",
             decidable: Decidable::ClientEnd,
             name: "The name server's answer took a long time, on its path or at the server",
-            shows: "the lookup was answered by a name server, at the first try, after 10 ms or more",
+            shows: "a name server answered after 10 ms or more, and no query was repeated because no answer to it came",
             signature: slow,
             cost: "the time that it took: a round trip to the resolver, or the resolver's own wait",
             remedy: "keep answers close: a caching resolver on this host or network, a longer TTL at the name's owner, shorter chains of aliases",
@@ -222,10 +222,11 @@ fn alias_chain(case: &Case<'_>) -> Option<Cost> {
 
 fn unanswered(case: &Case<'_>) -> Option<Cost> {
     let (name, took) = asked(case)?;
-    (name.resent > 0 && took >= MIN_RESOLVER_TIMEOUT).then(|| {
+    let unheard = name.waits.unheard;
+    (unheard > 0 && took >= MIN_RESOLVER_TIMEOUT).then(|| {
         Cost::new(format!(
-            "{} of the queries for {} had to be repeated; the answer came after {took:.0} ms",
-            name.resent, name.host
+            "{unheard} of the queries for {} had to be repeated; the answer came after {took:.0} ms",
+            name.host
         ))
         .waited(PhaseName::Name, WaitPart::Resolver, took)
     })
@@ -242,11 +243,14 @@ fn slow(case: &Case<'_>) -> Option<Cost> {
         0 => String::new(),
         n => format!(", by way of {n} aliases"),
     };
+    let failed = match name.resent.saturating_sub(name.waits.unheard) {
+        0 => "",
+        _ => ", after a query that a name server answered with a failure",
+    };
     (took >= SLOW_LOOKUP).then(|| {
-        Cost::new(format!("{whom} answered after {took:.1} ms{aliases}")).waited(
-            PhaseName::Name,
-            WaitPart::Resolver,
-            took,
-        )
+        Cost::new(format!(
+            "{whom} answered after {took:.1} ms{aliases}{failed}"
+        ))
+        .waited(PhaseName::Name, WaitPart::Resolver, took)
     })
 }

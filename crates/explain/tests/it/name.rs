@@ -46,7 +46,8 @@ fn an_answer_that_was_read_late_is_not_the_name_server_s() {
 #[test]
 fn an_unanswered_question_is_told_from_a_slow_answer() {
     let mut lost = looked_up(server(), 5_020.0);
-    lost.e.name.as_mut().unwrap().resent = 1;
+    let name = lost.e.name.as_mut().unwrap();
+    (name.resent, name.waits.unheard) = (1, 1);
     assert_only(&finish(lost), "dns-query-unanswered", 5_020.0, 0);
     assert_only(
         &finish(looked_up(server(), 5_020.0)),
@@ -58,6 +59,15 @@ fn an_unanswered_question_is_told_from_a_slow_answer() {
     let mut refused = looked_up(server(), 3.0);
     refused.e.name.as_mut().unwrap().resent = 1;
     assert_silent(&finish(refused));
+}
+
+/// A name server that cannot reach others reports its failure after seconds; then the next is asked.
+#[test]
+fn a_failure_that_comes_late_is_an_answer() {
+    let mut failed = looked_up(server(), 2_040.0);
+    failed.e.name.as_mut().unwrap().resent = 1;
+    let found = assert_only(&finish(failed), "slow-name-lookup", 2_040.0, 0);
+    assert!(found.evidence.contains("failure"), "{}", found.evidence);
 }
 
 /// A lookup of 200 ms; `change` describes one part of it.
@@ -115,7 +125,7 @@ fn aliases_cost_what_a_repeated_lookup_saves() {
 fn a_query_for_one_record_type_that_got_no_answer() {
     let mut story = looked_up(server(), 5_010.0);
     let name = story.e.name.as_mut().unwrap();
-    name.resent = 1;
+    (name.resent, name.waits.unheard) = (1, 1);
     (name.waits.unanswered, name.waits.half) = (Some("AAAA"), Duration::from_millis(5_005));
     let found = assert_only(&finish(story), "dns-one-family-unanswered", 5_005.0, 0);
     assert!(

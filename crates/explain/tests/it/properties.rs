@@ -54,6 +54,7 @@ prop_compose! {
         e.name.as_mut().unwrap().waits = NameWaits {
             in_vain: vec!["shop.example.lan".into()],
             suffixes,
+            unheard: 1,
             over_tcp,
             unanswered: asked.then_some("AAAA"),
             half: half * 2,

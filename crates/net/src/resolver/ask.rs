@@ -20,6 +20,8 @@ pub(super) struct TimedAnswer {
     pub(super) message: Message,
     pub(super) server: SocketAddr,
     pub(super) resent: u32,
+    /// The number of queries that got no answer in time.
+    pub(super) unanswered: u32,
     /// How long the query took over TCP, if the answer was too long for UDP.
     pub(super) over_tcp: Option<Duration>,
     /// When the answer arrived, by the kernel's wall clock; over UDP only.
@@ -40,7 +42,7 @@ pub(super) async fn ask(
     kind: Kind,
 ) -> Result<TimedAnswer, ResolveError> {
     let shown = || name.to_string();
-    let mut resent = 0;
+    let (mut resent, mut unanswered) = (0, 0);
     let mut failure = None;
     for _ in 0..conf.attempts.max(1) {
         for server in servers {
@@ -52,13 +54,14 @@ pub(super) async fn ask(
                             message: answered.message,
                             server: *server,
                             resent,
+                            unanswered,
                             over_tcp: answered.over_tcp,
                             arrived: answered.arrived,
                         });
                     }
                     rcode => failure = Some((*server, rcode.to_string())),
                 },
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => unanswered += 1,
                 Err(error) => failure = Some((*server, error.to_string())),
             }
             resent += 1;
