@@ -19,9 +19,6 @@ const MIN_MEASURABLE_RTT: f64 = 0.2;
 /// larger one had a special reason.
 const MAX_UNREST: f64 = 10.0;
 
-/// The shortest delayed acknowledgement in milliseconds: Linux delays by 40 ms or more (RFC 1122
-/// §4.2.3.2); this is one tick less.
-const MIN_DELAYED_ACK: f64 = 36.0;
 /// An acknowledgement was sent separately from the answer if it arrives at least this long before
 /// it: in milliseconds, and as a share of R.
 const MIN_EARLY: f64 = 2.0;
@@ -249,10 +246,9 @@ impl<'a> Case<'a> {
     }
 
     /// The server's part of an answer that was `late`. An acknowledgement that was itself late, but
-    /// too soon to have been delayed on purpose, was held up on the path together with the request;
-    /// and the first one of a connection is not delayed.
+    /// not as one that was delayed on purpose, was held up on the path together with the request.
     pub(crate) fn served(&self, late: f64, witness: Witness) -> f64 {
-        let on_purpose = witness.late >= MIN_DELAYED_ACK && !self.exchange.is_acked_at_once();
+        let on_purpose = self.exchange.may_have_delayed_ack(witness.late);
         if witness.late >= self.least_spread() && !on_purpose {
             witness.early.min(late)
         } else {

@@ -45,7 +45,7 @@ pub use histogram::Histogram;
 pub use limit::{Limit, LimitError};
 pub use origin::{Origin, Scheme};
 pub use phase::{
-    BodyTransfer, DELAYED_ACK, FullWindow, INITIAL_WINDOW, Pause, Phase, Spread, is_like_a_timeout,
+    BodyTransfer, FullWindow, INITIAL_WINDOW, Pause, Phase, Spread, is_like_a_timeout,
     is_like_timeouts,
 };
 pub use phase_name::PhaseName;

@@ -23,7 +23,6 @@ use std::time::Duration;
 use crate::{Exchange, Moment, PhaseName, Waited};
 
 pub use body::{BodyTransfer, FullWindow};
-pub use delayed_ack::DELAYED_ACK;
 pub use pause::Pause;
 pub use spread::Spread;
 pub use waiting::{is_like_a_timeout, is_like_timeouts};

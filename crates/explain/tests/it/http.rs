@@ -361,3 +361,60 @@ fn an_acknowledgement_alone_was_not_lost_with_the_answer() {
     let found = ids(&story.told(0.0).end());
     assert!(!found.contains(&"response-segment-lost"), "{found:?}");
 }
+
+/// A server in clear text whose request is acknowledged this many ms late, and answered 200 ms late.
+fn thinks_in_clear_text(acknowledged: f64) -> Vec<(&'static str, i32)> {
+    let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.2);
+    let mut story = story
+        .asked()
+        .pass(R + acknowledged)
+        .acknowledged(R + acknowledged)
+        .pass(200.0 - acknowledged);
+    story.r = 0.0;
+    costs(&story.told(0.0).end())
+}
+
+fn costs(e: &Exchange) -> Vec<(&'static str, i32)> {
+    let found = roundtrip_explain::findings(e).into_iter();
+    found.map(|f| (f.id, f.ms.round() as i32)).collect()
+}
+
+/// HAProxy asks its kernel to delay the first acknowledgement of a connection.
+#[test]
+fn the_first_acknowledgement_may_be_as_late_as_the_timer() {
+    let think = "server-think-time";
+    assert_eq!(thinks_in_clear_text(41.0), [(think, 200)]);
+    assert_eq!(thinks_in_clear_text(0.0), [(think, 200)]);
+    // Both were late on the path.
+    for late in [28.0, 56.0] {
+        let told = thinks_in_clear_text(late);
+        assert!(!told.contains(&(think, 200)), "{late}: {told:?}");
+    }
+}
+
+/// On a kept connection of a long path, Linux delays acknowledgements by up to a round trip.
+#[test]
+fn an_acknowledgement_of_a_kept_connection_is_delayed_by_up_to_a_round_trip() {
+    let r = 150.0;
+    let thinks = |acknowledged: f64| {
+        let span = |ms: f64| Duration::from_secs_f64(ms / 1e3);
+        let mut story = Story::over(r);
+        let mut tcp = crate::story::tcp();
+        tcp.handshake_rtt = Some(span(r));
+        tcp.rtt = Some(span(r + acknowledged / 8.0));
+        (story.e.tcp, story.e.reused) = (Some(tcp), true);
+        let after = r + acknowledged;
+        let story = story.asked().pass(after).acknowledged(after);
+        let mut story = story.pass(600.0 - acknowledged);
+        story.r = 0.0;
+        costs(&story.told(0.0).end())
+    };
+    let think = "server-think-time";
+    for acknowledged in [0.0, 41.0, 82.0, 151.0] {
+        assert_eq!(thinks(acknowledged), [(think, 600)], "{acknowledged}");
+    }
+    assert_eq!(
+        thinks(190.0).first().map(|(id, _)| *id),
+        Some("path-varies")
+    );
+}

@@ -1,20 +1,51 @@
 //! Acknowledgements that a receiver may delay on purpose.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use super::ms;
 use crate::{Event, Exchange, Moment};
 
 /// An acknowledgement that is late by up to this many milliseconds may have been delayed on purpose
 /// (RFC 1122 §4.2.3.2); a longer delay also has another cause. Linux waits for 40 ms, and its
 /// timers fire late.
-pub const DELAYED_ACK: f64 = 60.0;
+pub(super) const DELAYED_ACK: f64 = 60.0;
+/// On a kept connection, Linux waits up to a round trip, but at most for this many milliseconds.
+const MAX_DELAYED_ACK: f64 = 200.0;
+const TIMER_SLACK: f64 = 20.0;
 /// The shortest delay of an acknowledgement on Linux, less a tick, in milliseconds.
 pub(super) const MIN_DELAYED_ACK: f64 = 36.0;
+/// The delay of the first acknowledgement of a connection, if a program asks for it.
+const FIRST_DELAYED_ACK: RangeInclusive<f64> = 38.0..=48.0;
 
-/// Whether an acknowledgement that was `late` was sent at once: a receiver acknowledges every
-/// second segment at once (RFC 5681 §4.2).
-pub(super) fn was_not_delayed(exchange: &Exchange, bytes: u64, late: f64) -> bool {
-    bytes > exchange.segment() || !(MIN_DELAYED_ACK..=DELAYED_ACK).contains(&late)
+impl Exchange {
+    /// Whether an acknowledgement of a single segment that was `late` may have been delayed on
+    /// purpose. A receiver does not delay the first one of a connection (Linux: quick
+    /// acknowledgements) unless its program asks for it, as HAProxy does: then it takes just as
+    /// long as the timer.
+    pub fn may_have_delayed_ack(&self, late: f64) -> bool {
+        let is_first = self.tcp.is_some() && self.tls.is_none() && !self.reused;
+        if is_first && self.quic.is_none() {
+            FIRST_DELAYED_ACK.contains(&late)
+        } else {
+            self.delayed_acks().contains(&late)
+        }
+    }
+
+    /// How late acknowledgements are, in milliseconds, that were delayed on purpose.
+    fn delayed_acks(&self) -> RangeInclusive<f64> {
+        let adapted = match self.rtt.filter(|_| self.reused) {
+            Some(rtt) => ms(rtt).min(MAX_DELAYED_ACK) + TIMER_SLACK,
+            None => 0.0,
+        };
+        MIN_DELAYED_ACK..=adapted.max(DELAYED_ACK)
+    }
+}
+
+/// Whether an acknowledgement of that many bytes that was `late` shows how long the path took: a
+/// receiver acknowledges every second segment at once (RFC 5681 §4.2).
+pub(super) fn shows_the_path(exchange: &Exchange, bytes: u64, late: f64) -> bool {
+    bytes > exchange.segment() || !exchange.delayed_acks().contains(&late)
 }
 
 /// An acknowledgement and data that arrive this close together came in one segment.
@@ -36,13 +67,5 @@ impl Arrivals {
         self.0
             .get(next)
             .is_none_or(|arrival| *arrival > at + TOGETHER)
-    }
-}
-
-impl Exchange {
-    /// Whether the peer acknowledged the first request at once: a receiver does not delay the first
-    /// acknowledgement of a connection (Linux: quick acknowledgements), and this was the first.
-    pub fn is_acked_at_once(&self) -> bool {
-        self.tcp.is_some() && self.quic.is_none() && self.tls.is_none() && !self.reused
     }
 }

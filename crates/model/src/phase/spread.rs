@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::copies::WEIGHT;
-use super::delayed_ack::{Arrivals, MIN_DELAYED_ACK, was_not_delayed};
+use super::delayed_ack::{Arrivals, MIN_DELAYED_ACK, shows_the_path};
 use super::{ms, uplink};
 use crate::{Event, Exchange, Moment};
 
@@ -100,7 +100,7 @@ impl Exchange {
                 let (bytes, late) = (uplink::sent_around(self, *at - *after), ms(*after) - r);
                 let carried = line.map_or(0.0, |line| bytes as f64 / line);
                 let may_be_lost = lossy && late >= MIN_DELAYED_ACK.min(COPY * r);
-                let is_sample = was_not_delayed(self, bytes, late) && !may_be_lost;
+                let is_sample = shows_the_path(self, bytes, late) && !may_be_lost;
                 is_sample.then_some((*at, late - carried))
             }
             _ => None,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::body;
-use super::delayed_ack::{Arrivals, DELAYED_ACK, MIN_DELAYED_ACK, TOGETHER, was_not_delayed};
+use super::delayed_ack::{Arrivals, DELAYED_ACK, MIN_DELAYED_ACK, TOGETHER};
 use super::evidence::{self, Evidence};
 use super::line;
 use super::measurable::MIN_MEASURABLE_RTT;
@@ -180,29 +180,24 @@ pub(super) fn answered(
     {
         let late = after - r;
         let alone = acknowledged + TOGETHER < at;
-        if late > DELAYED_ACK {
-            let copied = heard.copied(exchange).map_or(0.0, |copy| after - copy);
-            book(&mut waited.loss, copied - lost);
-            let lost = lost.max(copied);
-            // An acknowledgement without data is not sent again: it was not lost with the answer.
-            let with_data = !Arrivals::from_exchange(exchange).is_alone(acknowledged);
-            let like_a_timeout = with_data && is_like_a_timeout(late, r);
-            if like_a_timeout && !heard.resent_in_vain(exchange) {
-                book(&mut waited.loss, late - lost);
-            } else {
-                book(&mut waited.network, late - lost);
-            }
-        } else if alone
-            && (exchange.is_acked_at_once()
-                || was_not_delayed(
-                    exchange,
-                    sent_around(
-                        exchange,
-                        acknowledged - Duration::from_secs_f64(after / 1e3),
-                    ),
-                    late,
-                ))
-        {
+        let is_long = late > DELAYED_ACK;
+        let copied = heard.copied(exchange).filter(|_| is_long);
+        let copied = copied.map_or(0.0, |copy| after - copy);
+        book(&mut waited.loss, copied - lost);
+        let lost = lost.max(copied);
+        // An acknowledgement without data is not sent again: it was not lost with the answer.
+        let with_data = !Arrivals::from_exchange(exchange).is_alone(acknowledged);
+        let like_a_timeout = is_long && with_data && is_like_a_timeout(late, r);
+        let left = acknowledged - Duration::from_secs_f64(after / 1e3);
+        let held_up = if alone {
+            let bytes = sent_around(exchange, left);
+            bytes > exchange.segment() || !exchange.may_have_delayed_ack(late)
+        } else {
+            is_long
+        };
+        if like_a_timeout && !heard.resent_in_vain(exchange) {
+            book(&mut waited.loss, late - lost);
+        } else if held_up {
             book(&mut waited.network, late - lost);
         }
     }
