@@ -480,3 +480,37 @@ fn a_pause_of_a_round_trip_on_a_path_that_varies_is_not_held_back() {
     assert!(paused(0.2).contains(&"nagle-delayed-ack"));
     assert!(!paused(8.0).contains(&"nagle-delayed-ack"));
 }
+
+/// The server pauses in a small body in clear text, on a connection whose SYN-ACK was late by
+/// itself. The acknowledgement of the request came with the answer, `late` ms after a round trip.
+fn pause_behind_a_late_first_packet(late: f64) -> Exchange {
+    let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(240.0);
+    let mut story = story.asked().pass(R + late).acknowledged(R + late);
+    story.r = 0.0;
+    let story = story.told(0.0).event(Event::Paused {
+        segments: 1,
+        bytes: 800,
+        window: None,
+    });
+    story.pass(520.0).received(600).end()
+}
+
+#[test]
+fn a_late_first_packet_excuses_no_pause_of_a_body() {
+    let told = |late| {
+        let found = findings(&pause_behind_a_late_first_packet(late)).into_iter();
+        found
+            .map(|f| (f.id, f.ms.round() as i32))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told(0.0),
+        [("body-stalls", 520), ("slow-first-packet", 240)]
+    );
+    // The path is slow each time.
+    let unknown = told(180.0);
+    assert!(
+        !unknown.iter().any(|(id, _)| *id == "body-stalls"),
+        "{unknown:?}"
+    );
+}

@@ -237,9 +237,7 @@ impl<'a> BodyAnalysis<'a> {
                 // The round trip itself may have been an exception: its only sample came with the
                 // answer.
                 0 | 1 if saved_a_trip(exchange) => spread.most().max(RADIO_MS),
-                0 => spread.tolerance(),
-                1 => spread.tolerance().max(spread.most_of_few()),
-                _ => spread.most(),
+                _ => spread.most_in_answer(),
             },
             tolerance: spread.tolerance(),
             possible: spread.most(),

@@ -157,8 +157,10 @@ impl Spread {
     pub fn ms(&self) -> f64 {
         let same = STEADY_MS.max(SAME * self.rtt);
         let alone = ALONE_MS.max(ALONE * self.rtt);
-        match self.samples.as_slice() {
-            [.., next, most] if *next < same && (self.samples.len() > 2 || *most >= alone) => *next,
+        let mut usual: Vec<f64> = self.usual().map(|(_, late)| *late).collect();
+        usual.sort_by(f64::total_cmp);
+        match usual.as_slice() {
+            [.., next, most] if *next < same && (usual.len() > 2 || *most >= alone) => *next,
             [.., most] => *most,
             [] => 0.0,
         }
@@ -182,23 +184,35 @@ impl Spread {
     pub fn most(&self) -> f64 {
         let sum: f64 = self.usual().map(|(_, late)| late).sum();
         let count = self.usual().len();
-        let until = (0..=self.with_data.len()).map(|end| {
+        // Without a usual sample, only they tell anything.
+        let least = usize::from(count == 0 && !self.timed.is_empty());
+        let until = (least..=self.with_data.len()).map(|end| {
             let (more, at_most) = states(self.with_data.iter().take(end));
             self.most_after(count + more, sum + at_most, CHANCE)
         });
         until.fold(f64::INFINITY, f64::min)
     }
 
-    /// Like [`Self::most`], but for a few samples, which prove less: one delay in twenty may be
-    /// longer.
-    pub(super) fn most_of_few(&self) -> f64 {
-        self.most_after(self.samples.len(), self.samples.iter().sum(), CHANCE_OF_FEW)
+    /// Like [`Self::most`], for a pause in the middle of an answer. A single sample proves less: one
+    /// delay in twenty may be longer.
+    pub(super) fn most_in_answer(&self) -> f64 {
+        match self.samples.as_slice() {
+            [] => 0.0,
+            [late] if self.usual().len() == 1 => {
+                self.tolerance()
+                    .max(self.most_after(1, *late, CHANCE_OF_FEW))
+            }
+            _ => self.most(),
+        }
     }
 
     /// Like [`Self::most`], for a round trip at another time: samples that crossed the path
     /// together count as one.
     pub fn most_later(&self) -> f64 {
-        let (count, sum) = states(self.usual());
+        let (count, sum) = match self.usual().len() {
+            0 => states(self.with_data.iter()),
+            _ => states(self.usual()),
+        };
         let again = self.again.unwrap_or(0.0);
         let count = count + usize::from(self.again.is_some());
         self.most_after(count, sum + again, CHANCE_LATER)
@@ -233,7 +247,7 @@ impl Spread {
     /// All samples, but without the first one if the later ones show that it was an exception.
     fn usual(&self) -> impl ExactSizeIterator<Item = &(Moment, f64)> {
         let first = self.timed.first().map_or(0.0, |(_, late)| *late);
-        let exceptional = self.timed.len() > 1 && first > self.most_before();
+        let exceptional = first > self.most_before();
         self.timed.iter().skip(usize::from(exceptional))
     }
 
@@ -330,6 +344,23 @@ mod tests {
             spread.most_before().is_infinite(),
             "it crossed the path with the first"
         );
+    }
+
+    /// The SYN-ACK was late by itself, and the only acknowledgement came with the answer.
+    #[test]
+    fn a_first_packet_that_was_an_exception_excuses_no_later_delay() {
+        let mut spread = spread(&[900.0]);
+        let excused = |spread: &Spread| {
+            let most = spread.most().max(spread.most_later());
+            most.max(spread.most_in_answer()).max(spread.tolerance())
+        };
+        assert!(excused(&spread) > 900.0);
+        spread.with_data = vec![(Moment::from_millis(2e3), 0.2)];
+        assert!(excused(&spread) < 600.0, "{}", excused(&spread));
+        assert!(spread.most_in_answer() < 120.0 && spread.tolerance() < 1e-9);
+        // The path may have delayed the answer as much.
+        spread.with_data = vec![(Moment::from_millis(2e3), 500.0)];
+        assert!(excused(&spread) > 900.0);
     }
 
     /// Before the late acknowledgement, the kernel had seen round trips of 14 ms.
