@@ -177,6 +177,9 @@ pub struct KeptFacts {
     /// The time since anything was last sent or received.
     pub idle: Duration,
     pub bytes_received: u64,
+    /// How much farther away the server is than what acknowledges, as the exchange that opened the
+    /// connection showed ([`Exchange::beyond`](crate::Exchange::beyond)).
+    pub beyond: Option<Duration>,
 }
 
 /// Why a connection was opened although an open one was expected.

@@ -1,5 +1,6 @@
 //! Divides a timeline into phases that cover it without gaps; each is defined by one kind of wait.
 
+mod beyond;
 mod body;
 mod boundary;
 mod connect;

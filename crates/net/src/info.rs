@@ -234,6 +234,7 @@ impl TcpInfo {
         KeptFacts {
             idle: Duration::from_millis(idle.into()),
             bytes_received: self.0.bytes_received,
+            beyond: None,
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) struct OpenConnection {
     origin: Origin,
     has_early_data: bool,
     proxy_status: u16,
+    beyond: Option<Duration>,
 }
 
 impl OpenConnection {
@@ -32,6 +33,7 @@ impl OpenConnection {
             origin: target.origin(),
             has_early_data: opened.early_data,
             proxy_status,
+            beyond: None,
         }
     }
 
@@ -86,7 +88,9 @@ impl OpenConnection {
 
     /// Returns the connection's activity so far, as far as the kernel reports it.
     pub(crate) fn past(&self) -> Option<KeptFacts> {
-        self.transport.past()
+        let beyond = self.beyond;
+        let past = self.transport.past();
+        past.map(|past| KeptFacts { beyond, ..past })
     }
 
     /// Reads the kernel's and QUIC's counters for the connection.
@@ -144,6 +148,13 @@ impl KeptConnection {
     /// Drops a connection after its last answer, and records the reason.
     pub(crate) fn drop_for(&mut self, why: NotKept, open: OpenConnection) {
         self.why_not = Some((open.origin, why));
+    }
+
+    /// Notes what the exchange that opened the connection shows about the server's distance.
+    pub(crate) fn note_beyond(&mut self, beyond: Option<Duration>) {
+        if let Some(open) = &mut self.open {
+            open.beyond = beyond;
+        }
     }
 
     pub(crate) fn is_some(&self) -> bool {

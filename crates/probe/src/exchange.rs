@@ -61,6 +61,9 @@ pub(crate) async fn exchange(
         error.as_ref(),
     );
     exchanger.interruption().ended();
+    if !exchange.reused {
+        exchanger.kept().note_beyond(exchange.beyond());
+    }
     exchanger.remember(&exchange, target);
     exchange
 }

@@ -179,6 +179,7 @@ impl ExchangeBuilder<'_> {
             exchange.kept = before.map(|before| KeptFacts {
                 idle: Duration::from_nanos(asked.began.saturating_sub(before)),
                 bytes_received: self.view.read_at(asked.began.saturating_sub(1)),
+                beyond: None,
             });
         }
         let failure = self.failure_of(asked);

@@ -2,6 +2,7 @@
 
 use roundtrip_model::{Event, PhaseName, Setting};
 
+use crate::case::ms;
 use crate::{Case, Cause, CauseFamily, Cost, Decidable, WaitPart};
 
 /// The shortest delay, in milliseconds, that can be distinguished from the server's scheduling: a
@@ -14,11 +15,12 @@ const JITTER: f64 = 0.1;
 /// The least lateness, in milliseconds, at which an answer is reported although no party can be
 /// blamed.
 const MIN_LATE: f64 = 10.0;
-/// The share of a wait below which a server's own report shows that it did not cause the wait.
-const CONTRADICTION: f64 = 0.1;
-/// Two answers are equally late if they differ by less than this: in milliseconds, and as a share.
+/// A server behind something nearer answers as late as it is far if the two differ by less than
+/// this: in milliseconds, and as a share.
 const EQUAL_MS: f64 = 3.0;
 const EQUAL: f64 = 0.1;
+/// The share of a wait below which a server's own report shows that it did not cause the wait.
+const CONTRADICTION: f64 = 0.1;
 
 pub(super) const FAMILY: CauseFamily = CauseFamily {
     title: "HTTP",
@@ -194,21 +196,17 @@ fn acknowledged(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
 }
 
 /// Whether the answers to the ClientHello and to the request were equally late, so that both may
-/// have come from farther away than the acknowledgements before them: a tunnel, a container's
-/// network or a load balancer acknowledges for a distant server.
+/// have come from farther away than the acknowledgements before them: a container's network or a
+/// load balancer acknowledges for a distant server.
 pub(crate) fn may_be_farther(case: &Case<'_>) -> bool {
-    let over_tcp = case.exchange.quic.is_none();
-    let Some((greeting, ..)) = super::greeting::lateness(case).filter(|_| over_tcp) else {
+    let e = case.exchange;
+    let Some(beyond) = e.beyond().filter(|_| !e.is_tunnelled()).map(ms) else {
         return false;
     };
     let answer = case.waited(PhaseName::FirstByte, WaitPart::Server);
-    let (least, most) = (greeting.min(answer), greeting.max(answer));
-    let is_reported = case
-        .exchange
-        .reported()
-        .is_some_and(|said| said >= 0.5 * answer);
-    let far = MIN_LATE.max(0.5 * case.rtt.unwrap_or(0.0));
-    !is_reported && least >= far && most - least <= EQUAL_MS.max(EQUAL * most)
+    let is_reported = e.reported().is_some_and(|said| said >= 0.5 * answer);
+    let is_equal = (answer - beyond).abs() <= EQUAL_MS.max(EQUAL * answer.max(beyond));
+    !is_reported && is_equal
 }
 
 /// The least lateness of an answer, in milliseconds beyond a round trip, that needs a specific
@@ -223,9 +221,9 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
     let least = least_lateness(case).max(case.spread.most_later());
     let mut cost = Cost::default();
     let mut told = Vec::new();
-    let mut tell = |phase, late: f64, to: &str| {
+    let mut tell = |phase, late: f64, known: f64, to: &str| {
         let told_before = std::mem::take(&mut cost);
-        cost = told_before.waited(phase, WaitPart::Server, late);
+        cost = told_before.waited(phase, WaitPart::Server, late - known);
         told.push(format!(
             "the answer to {to} came {late:.1} ms later than a round trip{}",
             case.doubt(late)
@@ -234,11 +232,14 @@ fn late_answer(case: &Case<'_>) -> Option<Cost> {
     let greeting = super::greeting::lateness(case).map_or(0.0, |(late, _, _)| late);
     let work = super::greeting::MAX_HANDSHAKE_WORK;
     if greeting >= least.max(work).max(case.tolerance()) {
-        tell(case.handshake(), greeting, "the ClientHello");
+        tell(case.handshake(), greeting, 0.0, "the ClientHello");
     }
     let carried = case.exchange.carriage_of_request();
     if let Some(late) = thought(case).filter(|late| *late >= least + carried) {
-        tell(PhaseName::FirstByte, late, "the request");
+        // The rest of the wait is the way behind the proxy.
+        let known = witness(case, late).filter(|_| case.exchange.is_tunnelled());
+        let known = known.map_or(0.0, |(known, _)| known);
+        tell(PhaseName::FirstByte, late, known, "the request");
     }
     let missed = missed(case).map(|told| format!("; {told}"));
     let farther = if may_be_farther(case) {
@@ -287,8 +288,11 @@ fn missed(case: &Case<'_>) -> Option<String> {
 /// to the proxy; the handshake behind it shows how much farther the server is. Without a handshake
 /// it is unknown.
 fn behind_the_proxy(case: &Case<'_>) -> Option<f64> {
-    if !case.happened(|e| *e == Event::TunnelReady) {
+    if !case.exchange.is_tunnelled() {
         return Some(0.0);
+    }
+    if case.exchange.reused {
+        return case.exchange.beyond().map(ms);
     }
     let trips = case.round_trips(PhaseName::Tls);
     (trips > 0).then(|| case.waited(PhaseName::Tls, WaitPart::Server) / f64::from(trips))

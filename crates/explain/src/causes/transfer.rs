@@ -134,6 +134,13 @@ const EQUAL_FLIGHTS: usize = 3;
 const SAME_SIZE: f64 = 1.25;
 /// Pauses that differ by less than this factor are equal.
 const EQUAL: f64 = 1.1;
+/// As a multiple of the way to a server behind something nearer: a longer pause is not due to a
+/// window there.
+const MAX_BEYOND: f64 = 1.5;
+/// The least that a first window carries, in bytes (RFC 6928 §2), and how much larger each piece of
+/// a body is than the one before, if a window doubles.
+const FIRST_WINDOW: u64 = 10_000;
+const GROWS: std::ops::RangeInclusive<f64> = 1.7..=2.4;
 
 fn after_idle(case: &Case<'_>) -> Option<Cost> {
     let kept = case.exchange.kept.filter(|_| case.exchange.reused)?;
@@ -287,8 +294,50 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
 fn server_pauses(case: &Case<'_>, transfer: &BodyTransfer) -> Vec<Pause> {
     let recur = transfer.pauses.len() >= RECURRING;
     let least = MIN_PAUSE_TRIPS * case.rtt.unwrap_or(0.0);
-    let counts = |p: &&Pause| recur || !p.doubtful && p.ms >= least;
+    let counts = |p: &&Pause| {
+        let is_certain = recur || !p.doubtful && p.ms >= least;
+        is_certain && !may_be_beyond(case, transfer, p)
+    };
     transfer.pauses.iter().filter(counts).copied().collect()
+}
+
+/// Whether a window may have been full behind something nearer than the server: the pause took
+/// hardly longer than the way to the server and back, or the pieces between the pauses doubled, as
+/// a window does.
+fn may_be_beyond(case: &Case<'_>, transfer: &BodyTransfer, pause: &Pause) -> bool {
+    let far = case.exchange.beyond().map_or(0.0, ms);
+    pause.ms <= MAX_BEYOND * far || doubles(transfer)
+}
+
+/// Whether each piece between two pauses was about twice as large as the one before; the last may
+/// be the rest.
+fn doubles(transfer: &BodyTransfer) -> bool {
+    let pieces = pieces(transfer);
+    let is_window = pieces.first() >= Some(&FIRST_WINDOW);
+    let growth = pieces.windows(2).map(|pair| match pair {
+        [one, next] => *next as f64 / (*one).max(1) as f64,
+        _ => 0.0,
+    });
+    let growth: Vec<f64> = growth.collect();
+    match growth.split_last() {
+        Some((rest, whole)) => {
+            let doubled = !whole.is_empty() && whole.iter().all(|by| GROWS.contains(by));
+            is_window && doubled && rest <= GROWS.end()
+        }
+        None => false,
+    }
+}
+
+/// The bytes before the first pause, between pauses, and after the last.
+fn pieces(transfer: &BodyTransfer) -> Vec<u64> {
+    let ends = transfer.pauses.iter().map(|pause| pause.after);
+    let mut last = 0;
+    let pieces = ends.chain([transfer.bytes]).map(|end| {
+        let piece = end.saturating_sub(last);
+        last = end;
+        piece
+    });
+    pieces.collect()
 }
 
 /// Pauses that a loss or the path would explain as well.
@@ -298,15 +347,20 @@ fn late_body(case: &Case<'_>) -> Option<Cost> {
     let doubtful: Vec<Pause> = transfer
         .pauses
         .iter()
-        .filter(|p| p.doubtful && !servers.contains(p))
+        .filter(|p| (p.doubtful || may_be_beyond(case, transfer, p)) && !servers.contains(p))
         .copied()
         .collect();
     let paused: f64 = doubtful.iter().map(|p| p.ms).sum();
     let least = MIN_LATE.max(0.1 * case.rtt?);
     let is_named = paused >= least && !may_be_the_line(case, transfer) && !case.is_event_stream();
     let evidence = told(transfer, &doubtful).filter(|_| is_named)?;
+    let beyond = if doubtful.iter().any(|p| may_be_beyond(case, transfer, p)) {
+        ", and so would a full window behind a proxy or load balancer"
+    } else {
+        ""
+    };
     let evidence = format!(
-        "{evidence}; a lost packet, a path that stopped, or a full send buffer would look the same"
+        "{evidence}; a lost packet, a path that stopped, or a full send buffer would look the same{beyond}"
     );
     Some(Cost::new(evidence).waited(PhaseName::Body, WaitPart::Server, paused))
 }

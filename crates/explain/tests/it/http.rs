@@ -104,6 +104,7 @@ fn a_request_that_was_never_acknowledged_after_an_idle_time() {
         story.e.kept = Some(roundtrip_model::KeptFacts {
             idle: Duration::from_secs(idle),
             bytes_received: 5_000,
+            beyond: None,
         });
         story.e.failure = Some(roundtrip_model::Failure {
             kind: roundtrip_model::FailureKind::Timeout,
@@ -417,4 +418,27 @@ fn an_acknowledgement_of_a_kept_connection_is_delayed_by_up_to_a_round_trip() {
         thinks(190.0).first().map(|(id, _)| *id),
         Some("path-varies")
     );
+}
+
+/// On the kept connection, something near acknowledges for a server that is 80 ms farther away.
+fn kept_far(tunnelled: bool, think: f64) -> Vec<(&'static str, i32)> {
+    let mut story = Story::over(1.0);
+    (story.e.reused, story.e.tcp) = (true, Some(crate::story::tcp()));
+    story.e.kept = Some(roundtrip_model::KeptFacts {
+        beyond: Some(Duration::from_millis(80)),
+        ..Default::default()
+    });
+    story.e.http = Some(HttpFacts {
+        proxy_status: if tunnelled { 200 } else { 0 },
+        ..HttpFacts::default()
+    });
+    costs(&story.asked().told(80.0 + think).end())
+}
+
+#[test]
+fn a_kept_connection_knows_that_its_server_is_far() {
+    assert_eq!(kept_far(true, 1.0), []);
+    assert_eq!(kept_far(true, 300.0), [("server-think-time", 300)]);
+    assert_eq!(kept_far(false, 1.0), [("late-answer", 81)]);
+    assert_eq!(kept_far(false, 300.0), [("server-think-time", 380)]);
 }

@@ -64,7 +64,7 @@ prop_compose! {
             again: None,
         };
         e.not_kept = [None, Some(NotKept::Idle), Some(NotKept::Crossed), Some(NotKept::Announced)][usize::from(extra % 4)];
-        e.kept = cookie.then_some(KeptFacts { idle: half, bytes_received: 1 << 20 });
+        e.kept = cookie.then_some(KeptFacts { idle: half, bytes_received: 1 << 20, beyond: None });
         e.primed = old;
         let mut tcp = tcp();
         (tcp.syn_retransmits, tcp.retransmits) = ((syn_again % 3).into(), (again % 5).into());

@@ -514,3 +514,31 @@ fn a_late_first_packet_excuses_no_pause_of_a_body() {
         "{unknown:?}"
     );
 }
+
+/// Something near acknowledges for a server that is farther away: the pieces of the body double, or
+/// the pauses are as long as the answers are late.
+#[test]
+fn pauses_of_a_window_behind_something_nearer_are_not_the_server_s() {
+    let r = 1.0;
+    let body = |greeting: f64, pieces: &[u64]| {
+        let story = Story::over(r).looked_up(Answer::Hosts, 0.1).connected(0.0);
+        let story = story.hello().answered(greeting, 3_000);
+        let story = story.shook_hands(tls("TLSv1.3", 3_000));
+        let mut story = story.asked().told(80.0);
+        for segments in pieces {
+            let bytes = segments * MSS * 9 / 10;
+            let paused = Event::Paused {
+                segments: *segments,
+                bytes,
+                window: None,
+            };
+            story = story.pass(0.1).received(bytes).event(paused).pass(80.0);
+        }
+        ids(&story.received(100).end())
+    };
+    let (stalls, late) = ("body-stalls", "late-body");
+    let told = |found: Vec<&'static str>| (found.contains(&stalls), found.contains(&late));
+    assert_eq!(told(body(0.0, &[6, 6, 6])), (true, false));
+    assert_eq!(told(body(80.0, &[6, 6, 6])), (false, true));
+    assert_eq!(told(body(0.0, &[10, 20, 40])), (false, true));
+}

@@ -350,6 +350,7 @@ impl<'a> World<'a> {
             e.kept = Some(KeptFacts {
                 idle: Duration::from_millis(idle.into()),
                 bytes_received: client.records.first().copied().unwrap_or(0),
+                beyond: None,
             });
         }
         let opened_fast = scene.opening == Opening::FastOpen;

@@ -2,7 +2,7 @@
 //! ended.
 
 use super::flights::DOUBLES;
-use super::{copies, ms, rtt_ms};
+use super::{beyond, copies, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Task};
 
 /// In milliseconds: the kernel measures unacknowledged time in ticks, and its timers end at ticks.
@@ -185,10 +185,10 @@ impl Evidence {
         let full = exchange.first_window() * 9 / 10;
         if broken && segments >= full.max(1) && gap <= TAIL_TRIPS * rtt {
             StallReason::Window
-        } else if broken && gap >= MIN_TAIL.max(TAIL_TRIPS * rtt) {
-            StallReason::Timeout
-        } else if broken {
+        } else if broken && gap < MIN_TAIL.max(TAIL_TRIPS * rtt) {
             StallReason::Line
+        } else if broken && !beyond::may_be_a_window(exchange, gap) {
+            StallReason::Timeout
         } else {
             StallReason::Sender
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::evidence::{Evidence, StallReason};
 use super::waiting::is_like_a_timeout;
-use super::{line, rtt_ms};
+use super::{beyond, line, rtt_ms};
 use crate::{Event, Exchange};
 
 /// The largest burst, in segments, that can follow a timeout; a larger one shows that the sender
@@ -59,6 +59,9 @@ pub(super) fn reason(
 ) -> PauseReason {
     if line::paces(exchange, gap, next) {
         return PauseReason::Line;
+    }
+    if beyond::may_be_a_window(exchange, gap) {
+        return PauseReason::Sender { is_certain: false };
     }
     let sender = PauseReason::Sender {
         is_certain: !(may_have_more(exchange, last, heard, next)

@@ -3,6 +3,7 @@
 
 #[path = "../../../../tests/any_event.rs"]
 mod any_event;
+mod beyond;
 mod bodies;
 mod lines;
 mod quic;

@@ -244,6 +244,7 @@ impl<'a> QuicReading<'a> {
             exchange.kept = before.map(|before| KeptFacts {
                 idle: Duration::from_nanos(burst.began.saturating_sub(before.finished)),
                 bytes_received: 0,
+                beyond: None,
             });
             self.events(&mut exchange, from, burst.finished, opens, lookup);
             let mut mark = |at: Option<u64>, event: Event| {
