@@ -56,7 +56,11 @@ def aioquic(stage, think=0, stall=0, cert="leaf", retry=""):
     stage.serve(python, "-c", AIOQUIC, *words, port=443)
 
 
-def caddy_h3(stage):
+def caddy_h3(stage, upstream=None):
+    """`upstream` is a port of this end to which it passes requests."""
+    does = "root * {}/site\n  file_server".format(stage.pki)
+    if upstream:
+        does = f"reverse_proxy 127.0.0.1:{upstream} {{\n    flush_interval -1\n  }}"
     config = stage.dir / "Caddyfile"
     config.write_text(f"""{{
   admin off
@@ -64,8 +68,7 @@ def caddy_h3(stage):
 }}
 :443 {{
   tls {stage.pki}/leaf.pem {stage.pki}/key.pem
-  root * {stage.pki}/site
-  file_server
+  {does}
 }}
 """)
     env = {name: str(stage.dir) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}

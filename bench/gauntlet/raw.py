@@ -297,7 +297,7 @@ def connect_proxy(ms, target=("10.9.0.1", 443)):
 # A name server.
 
 
-def names(records, delay=None, drop_type=None, rcode=None, truncate=False, port=53):
+def names(records, delay=None, drop_type=None, rcode=None, truncate=False, port=53, host="0.0.0.0"):
     """Answers A and AAAA from `records`: a name has a list of addresses, or is an alias.
 
     Other names do not exist. `delay(name, type)` is in ms.
@@ -342,7 +342,7 @@ def names(records, delay=None, drop_type=None, rcode=None, truncate=False, port=
             server.sendto(data, client)
 
     def over_tcp():
-        listener = socket.create_server(("0.0.0.0", port))
+        listener = socket.create_server((host, port))
         while True:
             peer, _ = listener.accept()
             try:
@@ -355,7 +355,7 @@ def names(records, delay=None, drop_type=None, rcode=None, truncate=False, port=
 
     threading.Thread(target=over_tcp, daemon=True).start()
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind(("0.0.0.0", port))
+    server.bind((host, port))
     while True:
         question, client = server.recvfrom(4096)
         threading.Thread(target=one, args=(server, question, client), daemon=True).start()

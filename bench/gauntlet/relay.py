@@ -93,6 +93,7 @@ class Way:
         burst=None,
         police=None,
         tells=None,
+        rates=(),
     ):
         self.delay, self.jitter, self.rate, self.queue = delay, jitter, rate, queue
         self.hole, self.outages, self.shift = hole, outages, shift
@@ -103,6 +104,8 @@ class Way:
         self.late, self.burst, self.police = late, burst, police
         # The MTU that a packet too large for the hole is answered with (RFC 1191).
         self.tells = tells
+        # The rate from these ms on, in their order.
+        self.rates = rates
 
     def start(self, seed):
         self.wander = Wander(*self.jitter, seed) if self.jitter else None
@@ -128,11 +131,12 @@ class Way:
             self.heard = out
         if self.others:
             self._let_others_in(age)
-        if self.rate:
+        if self.rate or self.rates:
             begin = max(out, self.free)
             if (begin - age) * 1e3 > self.queue:
                 return None
-            self.free = out = begin + packet.size * 8 / (self.rate * 1e6)
+            rate = next((r for at, r in reversed(self.rates) if at <= begin * 1e3), self.rate)
+            self.free = out = begin + packet.size * 8 / (rate * 1e6)
         extra = self.wander.at(age) if self.wander else 0.0
         if self.shift:
             # Another route from this many ms on.

@@ -93,17 +93,20 @@ class Stage:
         finally:
             call("setns", self.near, CLONE_NEWNET)
 
+    def at(self, near):
+        return contextlib.nullcontext() if near else self.at_far()
+
     def far_address(self, *addresses):
         for address in addresses:
             with self.at_far():
                 subprocess.run(["ip", "addr", "add", f"{address}/24", "dev", "far"], check=True)
 
-    # Programs at the far end.
+    # Programs at the far end, or at the client's.
 
-    def serve(self, *command, port=None, env=None, seconds=10):
-        """Starts a server at the far end, and waits until it listens."""
+    def serve(self, *command, port=None, env=None, seconds=10, near=False):
+        """Starts a server, and waits until it listens."""
         log = open(self.dir / f"{pathlib.Path(command[0]).name}.log", "ab")
-        with self.at_far():
+        with self.at(near):
             child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -114,27 +117,27 @@ class Stage:
                 preexec_fn=start,
             )
         if port:
-            self.wait_for(port, child, log.name, seconds)
+            self.wait_for(port, child, log.name, seconds, near)
         return child
 
-    def fork_far(self, work, port=None):
-        """Runs a function of ours as a process at the far end."""
+    def fork_far(self, work, port=None, near=False):
+        """Runs a function of ours as a process at the far end, or at the client's."""
         pid = os.fork()
         if pid == 0:
             try:
                 start()
-                call("setns", self.far, CLONE_NEWNET)
+                call("setns", self.near if near else self.far, CLONE_NEWNET)
                 work()
             except BaseException as error:
                 print(f"far: {error!r}", file=sys.stderr, flush=True)
             os._exit(1)
         if port:
-            self.wait_for(port, None, "a process of ours")
+            self.wait_for(port, None, "a process of ours", near=near)
         return pid
 
-    def wait_for(self, port, child, what, seconds=10):
+    def wait_for(self, port, child, what, seconds=10, near=False):
         end = time.monotonic() + seconds
-        with self.at_far():
+        with self.at(near):
             while time.monotonic() < end:
                 if port in listening():
                     return
