@@ -40,6 +40,8 @@ use paths::LeftPath;
 
 /// The largest number of packets that a space keeps: 4 MiB, and more than 150 MB in flight.
 const MAX_PACKETS: usize = 1 << 17;
+/// The least window that probes of paths and their answers are judged by.
+const MIN_PROBING: u64 = 64 << 10;
 /// A peer that makes us acknowledge but acknowledges nothing itself causes more and more
 /// outstanding packets that elicit no acknowledgement. With this many outstanding, acknowledgements
 /// are delayed: about 1 MiB is kept.
@@ -294,6 +296,15 @@ impl Recovery {
             Ok(count) => Allowance::Packets(count),
             Err(until) => Allowance::Paced(until),
         }
+    }
+
+    /// Whether a path may be probed, or a probe answered, although the window may be full: the peer
+    /// decides how often that happens. The path may be another one, so what was lost on this one
+    /// must not prevent it. RFC 9000 §8.2.2.
+    pub(crate) fn may_probe_path(&self) -> bool {
+        let kept = self.spaces[Space::Data.index()].len();
+        let window = self.controller.window().max(MIN_PROBING);
+        kept < MAX_PACKETS / 2 && self.in_flight < window.saturating_mul(2)
     }
 
     /// Records a packet that left with the current burst. A packet that elicits no acknowledgement

@@ -12,7 +12,7 @@ use crate::space::Space;
 impl PacketWriter<'_> {
     /// Sends PATH_RESPONSE or PATH_CHALLENGE, each in a separate datagram. RFC 9000 §8.2.
     pub(super) fn write_challenge(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
-        if !self.owners.crypto.has(Level::OneRtt) {
+        if !self.owners.crypto.has(Level::OneRtt) || !self.owners.recovery.may_probe_path() {
             return None;
         }
         if let Some((target, data)) = self.owners.paths.poll_response() {
