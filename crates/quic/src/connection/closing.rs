@@ -174,11 +174,10 @@ impl Closing {
         self.state = ClosingState::Drained;
     }
 
-    /// Ends the wait for late packets.
+    /// Ends the wait for late packets, but not the one for the closing frame to be sent.
     pub(super) fn hasten(&mut self) {
         if !self.is_open() {
             self.deadline = Some(Time::ZERO);
-            self.is_said = true;
         }
     }
 
