@@ -59,7 +59,7 @@ impl Budget {
         self.limit.store(limit, Ordering::Relaxed);
     }
 
-    fn limit(&self) -> u64 {
+    pub(crate) fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }
 

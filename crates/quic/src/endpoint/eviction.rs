@@ -5,10 +5,14 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::net::IpAddr;
 
 use super::{Endpoint, Handle};
+use crate::Budget;
 
-/// The number of ended connections that are kept until no late packet can arrive. Each holds its
-/// keys and the rest of its TLS state.
-pub(super) const MAX_LINGERING: usize = 1024;
+/// The largest number of ended connections that are kept until no late packet can arrive. Each holds
+/// its keys and the rest of its TLS state.
+const MAX_LINGERING: usize = 1024;
+/// What each takes, and the part of a budget that all may take although they do not count for it.
+const LINGERING_COST: u64 = 16 << 10;
+const LINGERING_DIVISOR: u64 = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Evictions {
@@ -35,13 +39,6 @@ impl Evictions {
     pub(super) fn append_to(&mut self, due: &mut Vec<Handle>) {
         due.append(&mut self.closed);
     }
-
-    /// Adds an ended connection; if there are now too many, returns the one to remove.
-    fn linger(&mut self, handle: Handle) -> Option<Handle> {
-        self.lingering.push_back(handle);
-        let is_full = self.lingering.len() > MAX_LINGERING;
-        is_full.then(|| self.lingering.pop_front()).flatten()
-    }
 }
 
 impl Endpoint {
@@ -57,10 +54,19 @@ impl Endpoint {
         }
         if entry.ends() {
             self.served -= usize::from(entry.first.is_some());
-            let hastened = self.evictions.linger(handle);
-            if let Some(oldest) = hastened
-                && let Some(entry) = self.table.get_mut(oldest)
-            {
+            self.linger(handle);
+        }
+    }
+
+    /// Keeps an ended connection, and stops waiting for the packets of the oldest ones if there are
+    /// too many.
+    fn linger(&mut self, handle: Handle) {
+        self.evictions.lingering.push_back(handle);
+        let most = max_lingering(self.budget.as_deref());
+        while self.evictions.lingering.len() > most
+            && let Some(oldest) = self.evictions.lingering.pop_front()
+        {
+            if let Some(entry) = self.table.get_mut(oldest) {
                 entry.connection.hasten();
                 self.touch(oldest);
             }
@@ -120,4 +126,10 @@ impl Endpoint {
         }
         clients
     }
+}
+
+fn max_lingering(budget: Option<&Budget>) -> usize {
+    let fit = budget.map(|budget| budget.limit() / LINGERING_DIVISOR / LINGERING_COST);
+    let fit = fit.and_then(|fit| usize::try_from(fit).ok());
+    fit.map_or(MAX_LINGERING, |fit| fit.clamp(1, MAX_LINGERING))
 }

@@ -205,30 +205,35 @@ fn a_client_that_comes_when_little_is_left_is_granted_little_at_first() {
     assert!(raised.is_some_and(|limit| limit >= WINDOW), "{raised:?}");
 }
 
-/// A client occupies a place until its connection has ended, and few ended connections are kept.
+/// A client occupies a place until its connection has ended, and few ended connections are kept:
+/// the smaller the budget is, the fewer.
 #[test]
 fn connections_that_are_over_take_no_place_and_little_memory() {
-    let mut crowd = Crowd::new(fast(), |server| server.most_connections = 2);
     let close = Frame::Close {
         code: 0,
         frame: None,
         reason: b"",
     };
-    let began = crowd.now;
-    let mut most = 0;
-    for number in 0..1200_u16 {
-        let address = at(1, 1000 + number);
-        crowd.connect(address);
-        assert!(crowd.serves(address), "{number}");
-        crowd.say(address, std::slice::from_ref(&close));
-        most = most.max(crowd.engine.len());
+    let little = Arc::new(Budget::new(16 << 20));
+    for (budget, kept) in [(None, 1000..1030), (Some(little), 60..70)] {
+        let transport = Transport { budget, ..fast() };
+        let mut crowd = Crowd::new(transport, |server| server.most_connections = 2);
+        let began = crowd.now;
+        let mut most = 0;
+        for number in 0..1200_u16 {
+            let address = at(1, 1000 + number);
+            crowd.connect(address);
+            assert!(crowd.serves(address), "{number}");
+            crowd.say(address, std::slice::from_ref(&close));
+            most = most.max(crowd.engine.len());
+        }
+        assert_eq!(crowd.now, began);
+        assert!(kept.contains(&most), "{most}");
+        for number in 0..3 {
+            crowd.connect(at(2, 1000 + number));
+        }
+        assert!(crowd.serves(at(2, 1001)) && !crowd.serves(at(2, 1002)));
+        crowd.wait(Duration::from_secs(6));
+        assert_eq!(crowd.engine.len(), 2);
     }
-    assert_eq!(crowd.now, began);
-    assert!((1000..1030).contains(&most), "{most}");
-    for number in 0..3 {
-        crowd.connect(at(2, 1000 + number));
-    }
-    assert!(crowd.serves(at(2, 1001)) && !crowd.serves(at(2, 1002)));
-    crowd.wait(Duration::from_secs(6));
-    assert_eq!(crowd.engine.len(), 2);
 }
