@@ -245,6 +245,11 @@ fn bytes() -> Vec<Said<Vec<u8>>> {
     vec![
         ("an unknown frame", vec![0x40, 0xff, 0, 0], encoding),
         (
+            "a type that is longer than necessary",
+            vec![0x40, 0x01, 0, 0],
+            Some(PROTOCOL_VIOLATION),
+        ),
+        (
             "a frame that is cut off",
             vec![0x01, 0x01, 0x01, 0x10],
             encoding,

@@ -19,7 +19,8 @@ mod version;
 
 pub use crypto_stream::CryptoStream;
 pub use frame::{
-    Ack, Frame, Frames, PacketKind, stream_header_size, write_ack, write_stream_header,
+    Ack, Frame, Frames, PacketKind, has_long_type, stream_header_size, write_ack,
+    write_stream_header,
 };
 pub use header::{
     LongHeader, expand_number, number_length, set_length, write_long, write_retry, write_short,

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use roundtrip_wire::quic::{Ack, Frame, Frames, PacketKind, Side};
+use roundtrip_wire::quic::{Ack, Frame, Frames, PacketKind, Side, has_long_type};
 
 use super::closing::ClosingState;
 use super::frame_owners::FrameOwners;
@@ -300,10 +300,7 @@ impl Connection {
         }
         for frame in Frames::new(payload) {
             let Ok(frame) = frame else {
-                return Err(TransportError::new(
-                    Code::FRAME_ENCODING_ERROR,
-                    "a frame cannot be read",
-                ));
+                return Err(unreadable(payload));
             };
             seen.eliciting |= frame.is_ack_eliciting();
             seen.probing &= frame.is_probing();
@@ -424,6 +421,20 @@ fn closing_frame(payload: &[u8]) -> Option<Frame<'_>> {
     let mut frames = Frames::new(payload).map_while(Result::ok);
     frames
         .find(|frame| matches!(frame, Frame::Close { .. }) && frame.is_allowed(PacketKind::Initial))
+}
+
+/// What is wrong with the first frame that cannot be parsed. RFC 9000 §12.4.
+#[cold]
+fn unreadable(payload: &[u8]) -> TransportError {
+    let mut frames = Frames::new(payload);
+    let mut frame = payload;
+    while let Some(Ok(_)) = frames.next() {
+        frame = frames.rest();
+    }
+    if has_long_type(frame) {
+        return broken("the type of a frame is encoded longer than necessary");
+    }
+    TransportError::new(Code::FRAME_ENCODING_ERROR, "a frame cannot be read")
 }
 
 fn broken(why: &'static str) -> TransportError {

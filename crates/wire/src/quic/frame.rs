@@ -5,7 +5,7 @@ mod read;
 mod write;
 
 pub use ack::{Ack, write_ack};
-pub use read::Frames;
+pub use read::{Frames, has_long_type};
 pub use write::{stream_header_size, write_stream_header};
 
 use super::ConnectionId;

@@ -89,7 +89,8 @@ fn what_cannot_be_read_is_told_from_what_may_not_be_said() {
     let id =
         |sequence, retires, length| [&[0x18, sequence, retires, length][..], &[7; 40]].concat();
     // An unknown type, a frame that ends early, packets below 0, an id that retires itself, ids of
-    // 0 and 21 bytes, and no frame at all.
+    // 0 and 21 bytes; a PING whose type takes two bytes or eight, also after another frame; and no
+    // frame at all.
     for (payload, expected) in [
         (&[0x40, 0xff][..], encoding),
         (&[0x10][..], encoding),
@@ -97,6 +98,8 @@ fn what_cannot_be_read_is_told_from_what_may_not_be_said() {
         (&id(9, 10, 8), encoding),
         (&id(9, 0, 0), encoding),
         (&id(9, 0, 21), encoding),
+        (&[0x40, 0x01][..], violation),
+        (&[0x01, 0xc0, 0, 0, 0, 0, 0, 0, 0x01][..], violation),
         (&[][..], violation),
     ] {
         let found = judge_bytes(&mut pair, end, Level::OneRtt, payload);

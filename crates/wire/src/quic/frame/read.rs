@@ -1,7 +1,7 @@
 //! Parses frames from a decrypted payload. RFC 9000 §12.4 and §19.
 
 use super::super::ConnectionId;
-use super::super::pen::MAX_VARINT;
+use super::super::pen::{MAX_VARINT, varint_size};
 use super::super::reader::VarintReader;
 use super::{Ack, Frame};
 use crate::{Error, Result};
@@ -25,6 +25,11 @@ impl<'a> Frames<'a> {
         Self {
             reader: VarintReader::new(payload),
         }
+    }
+
+    /// What has not been parsed yet: nothing after an error.
+    pub fn rest(&self) -> &'a [u8] {
+        self.reader.rest()
     }
 
     /// Parses the part after the type.
@@ -55,6 +60,14 @@ impl<'a> Iterator for Frames<'a> {
             }
         }
     }
+}
+
+/// Whether a frame begins with a type that is encoded longer than necessary, which is an error of
+/// another kind than an unknown type. RFC 9000 §12.4.
+pub fn has_long_type(frame: &[u8]) -> bool {
+    let mut reader = VarintReader::new(frame);
+    let kind = reader.varint();
+    kind.is_some_and(|kind| varint_size(kind) < frame.len() - reader.rest().len())
 }
 
 /// RFC 9000 §19.8.
