@@ -59,6 +59,9 @@ fn frames(host: Line<'_>) -> Vec<Case> {
         let behind = format!("a frame of type {kind:#x} behind HEADERS");
         cases.push(request(&behind, &[post, odd], unexpected));
     }
+    // RFC 9218 §7.2.
+    let priority = &[0x80, 0x0f, 7, 0, 1, 0][..];
+    cases.push(request("PRIORITY_UPDATE", &[post, priority], unexpected));
     cases
 }
 

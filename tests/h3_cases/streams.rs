@@ -30,7 +30,7 @@ fn control_streams(host: Line<'_>) -> Vec<Case> {
     let wrong = Closed(Code::H3_SETTINGS_ERROR);
     let id = Closed(Code::H3_ID_ERROR);
     let length = Closed(Code::H3_FRAME_ERROR);
-    let frames: [(&str, &[u8], Expected); 28] = [
+    let frames: [(&str, &[u8], Expected); 32] = [
         (
             "settings that are unknown",
             &[4, 4, 0x21, 1, 8, 1],
@@ -87,6 +87,26 @@ fn control_streams(host: Line<'_>) -> Vec<Case> {
             id,
         ),
         ("MAX_PUSH_ID that falls", &[4, 0, 0xd, 1, 5, 0xd, 1, 4], id),
+        (
+            "PRIORITY_UPDATE of requests",
+            &[4, 0, 0x80, 0x0f, 7, 0, 2, 0, b'u', 0x80, 0x0f, 7, 0, 1, 4],
+            Answered,
+        ),
+        (
+            "PRIORITY_UPDATE of a stream of one direction",
+            &[4, 0, 0x80, 0x0f, 7, 0, 1, 2],
+            id,
+        ),
+        (
+            "PRIORITY_UPDATE of a push",
+            &[4, 0, 0x80, 0x0f, 7, 1, 1, 0],
+            id,
+        ),
+        (
+            "PRIORITY_UPDATE of nothing",
+            &[4, 0, 0x80, 0x0f, 7, 0, 0],
+            length,
+        ),
     ];
     let all = frames.iter().map(|(name, frames, expected)| {
         let control = [&[0], *frames].concat();

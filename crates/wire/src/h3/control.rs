@@ -1,8 +1,8 @@
 //! The control stream of a peer. RFC 9114 §6.2.1 and §7.2.
 
 use super::frame::{
-    CANCEL_PUSH, DATA, FrameHead, GOAWAY, HEADERS, MAX_PUSH_ID, PUSH_PROMISE, SETTINGS,
-    read_only_varint, unexpected,
+    CANCEL_PUSH, DATA, FrameHead, GOAWAY, HEADERS, MAX_PUSH_ID, PUSH_PRIORITY, PUSH_PROMISE,
+    REQUEST_PRIORITY, SETTINGS, read_only_varint, read_varint, unexpected, wrong_length,
 };
 use super::{Code, ProtocolError, Settings};
 use crate::quic::Side;
@@ -74,9 +74,7 @@ impl ControlStream {
             });
         }
         let Some(longest) = self.longest(head)? else {
-            self.held.clear();
-            self.ignored = head.length;
-            return Ok(());
+            return self.ignore(head, size);
         };
         if head.length > longest {
             let code = match head.kind {
@@ -93,6 +91,21 @@ impl ControlStream {
         Ok(())
     }
 
+    /// Ignores a frame, except for the element that a priority is for.
+    fn ignore(&mut self, head: FrameHead, size: usize) -> Result<(), ProtocolError> {
+        let content = self.held.get(size..).unwrap_or_default();
+        if matches!(head.kind, REQUEST_PRIORITY | PUSH_PRIORITY) {
+            match read_varint(content) {
+                Some((id, length)) if length as u64 <= head.length => check_element(head.kind, id)?,
+                None if (content.len() as u64) < head.length => return Ok(()),
+                _ => return Err(wrong_length()),
+            }
+        }
+        self.ignored = head.length - content.len() as u64;
+        self.held.clear();
+        Ok(())
+    }
+
     /// The longest content that a frame may have; `None` for one that is ignored.
     fn longest(&self, head: FrameHead) -> Result<Option<u64>, ProtocolError> {
         match head.kind {
@@ -103,6 +116,9 @@ impl ControlStream {
             }
             GOAWAY | CANCEL_PUSH | MAX_PUSH_ID => Ok(Some(MAX_VARINT)),
             DATA | HEADERS | PUSH_PROMISE => Err(unexpected("a frame for request streams")),
+            REQUEST_PRIORITY | PUSH_PRIORITY if self.peer == Side::Server => {
+                Err(unexpected("a server's PRIORITY_UPDATE frame"))
+            }
             _ if head.is_reserved() => Err(unexpected("a frame type of HTTP/2")),
             _ => Ok(None),
         }
@@ -136,6 +152,14 @@ impl ControlStream {
         }
         Ok(())
     }
+}
+
+/// RFC 9218 §7.2. No push was promised.
+fn check_element(kind: u64, id: u64) -> Result<(), ProtocolError> {
+    if kind == PUSH_PRIORITY || !id.is_multiple_of(4) {
+        return Err(wrong_id("a priority of what is no request"));
+    }
+    Ok(())
 }
 
 fn wrong_id(why: &'static str) -> ProtocolError {

@@ -9,6 +9,9 @@ pub(super) const SETTINGS: u64 = 4;
 pub(super) const PUSH_PROMISE: u64 = 5;
 pub(super) const GOAWAY: u64 = 7;
 pub(super) const MAX_PUSH_ID: u64 = 0xd;
+/// PRIORITY_UPDATE for a request and for a push. RFC 9218 §7.2.
+pub(super) const REQUEST_PRIORITY: u64 = 0xf0700;
+pub(super) const PUSH_PRIORITY: u64 = 0xf0701;
 
 /// A frame's type and the length of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,10 +51,14 @@ pub(super) fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
 pub(super) fn read_only_varint(content: &[u8]) -> Result<u64, ProtocolError> {
     match read_varint(content) {
         Some((value, length)) if length == content.len() => Ok(value),
-        _ => Err(ProtocolError {
-            code: Code::H3_FRAME_ERROR,
-            why: "a frame whose length differs from its content",
-        }),
+        _ => Err(wrong_length()),
+    }
+}
+
+pub(super) fn wrong_length() -> ProtocolError {
+    ProtocolError {
+        code: Code::H3_FRAME_ERROR,
+        why: "a frame whose length differs from its content",
     }
 }
 

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::frame::{
-    CANCEL_PUSH, DATA, FrameHead, GOAWAY, HEADERS, MAX_PUSH_ID, PUSH_PROMISE, SETTINGS, unexpected,
+    CANCEL_PUSH, DATA, FrameHead, GOAWAY, HEADERS, MAX_PUSH_ID, PUSH_PRIORITY, PUSH_PROMISE,
+    REQUEST_PRIORITY, SETTINGS, unexpected,
 };
 use super::{Code, ProtocolError};
 use crate::message::{
@@ -253,7 +254,11 @@ impl MessageReader {
                 let code = Code::H3_ID_ERROR;
                 return Err(ProtocolError { code, why }.into());
             }
-            (PUSH_PROMISE | SETTINGS | GOAWAY | MAX_PUSH_ID | CANCEL_PUSH, _) => {
+            (
+                PUSH_PROMISE | SETTINGS | GOAWAY | MAX_PUSH_ID | CANCEL_PUSH | REQUEST_PRIORITY
+                | PUSH_PRIORITY,
+                _,
+            ) => {
                 return Err(unexpected("a frame for other streams").into());
             }
             _ if head.is_reserved() => return Err(unexpected("a frame type of HTTP/2").into()),

@@ -24,6 +24,9 @@ const BODY: &[u8] = &[0, 3, b'a', b'b', b'c'];
 const TRAILERS: &[u8] = &[1, 3, 0, 0, 0xc2];
 /// A frame of a type that is reserved to be ignored.
 const GREASE: &[u8] = &[0x40, 0x21, 0x40, 2, 7, 7];
+/// The types of PRIORITY_UPDATE for a request and for a push.
+const REQUEST_PRIORITY: [u8; 4] = [0x80, 0x0f, 7, 0];
+const PUSH_PRIORITY: [u8; 4] = [0x80, 0x0f, 7, 1];
 /// `:status: 103` and `:status: 200`.
 const INTERIM: &[u8] = &[1, 3, 0, 0, 0xd8];
 const FINAL: &[u8] = &[1, 3, 0, 0, 0xd9];
@@ -144,6 +147,11 @@ fn streams_of_messages_end_with_the_code_of_the_rule() {
             cases.push((sender, [head, &[kind, 1, 0]].concat(), unexpected));
         }
     }
+    for kind in [REQUEST_PRIORITY, PUSH_PRIORITY] {
+        cases.push((Client, [&kind[..], &[1, 0]].concat(), unexpected));
+        cases.push((Client, [HEAD, &kind, &[1, 0]].concat(), unexpected));
+        cases.push((Server, [FINAL, &kind, &[1, 0]].concat(), unexpected));
+    }
     for (sender, stream, expected) in cases {
         let pieces = if stream.len() > 100 {
             1..2
@@ -208,6 +216,10 @@ fn what_control_streams_say_is_known() {
         &[0, 4, 7, 0x06, 0x44, 0, 1, 0, 0x21, 5][..],
         GREASE,
         &[0xd, 1, 5, 0xd, 1, 5],
+        &REQUEST_PRIORITY,
+        &[3, 8, b'u', b'0'],
+        &REQUEST_PRIORITY,
+        &[2, 0x40, 12],
         &[7, 1, 9, 7, 1, 9, 7, 1, 3],
     ];
     let control = control.concat();
@@ -289,6 +301,19 @@ fn streams_of_one_direction_end_with_the_code_of_the_rule() {
             Code::QPACK_DECODER_STREAM_ERROR,
         ),
     ];
+    let priority = |kind: [u8; 4], content: &[u8]| {
+        control(&[&kind[..], &[content.len() as u8], content].concat())
+    };
+    for (peer, kind, content, code) in [
+        (Client, REQUEST_PRIORITY, &[5, b'u'][..], Code::H3_ID_ERROR),
+        (Client, REQUEST_PRIORITY, &[], Code::H3_FRAME_ERROR),
+        (Client, REQUEST_PRIORITY, &[0x40], Code::H3_FRAME_ERROR),
+        (Client, PUSH_PRIORITY, &[0], Code::H3_ID_ERROR),
+        (Server, REQUEST_PRIORITY, &[0], unexpected),
+        (Server, PUSH_PRIORITY, &[0], unexpected),
+    ] {
+        cases.push((peer, priority(kind, content), code));
+    }
     for name in [0, 2, 3, 4, 5] {
         cases.push((Client, settings(&[name, 1]), Code::H3_SETTINGS_ERROR));
     }
