@@ -9,6 +9,7 @@ type Line<'a> = (&'a str, &'a str);
 pub(super) fn cases(host: Line<'_>) -> Vec<Case> {
     let mut cases = control_streams(host);
     cases.append(&mut other_streams(host));
+    cases.extend(streams_that_end(host));
     cases
 }
 
@@ -212,4 +213,14 @@ fn other_streams(host: Line<'_>) -> Vec<Case> {
         ended,
     ));
     all
+}
+
+fn streams_that_end(host: Line<'_>) -> [Case; 2] {
+    let unneeded: [(&[u8], bool); 2] = [(&[0x21], true), (&[], true)];
+    let control: (&[u8], bool) = (&[0, 4, 0], false);
+    let mut many = [vec![control], unneeded.repeat(512)].concat();
+    let few = streams(host, "1024 streams that end", &many, Expected::Answered);
+    many.push(unneeded[0]);
+    let load = Expected::Closed(Code::H3_EXCESSIVE_LOAD);
+    [few, streams(host, "1025 streams that end", &many, load)]
 }

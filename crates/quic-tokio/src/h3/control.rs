@@ -14,10 +14,18 @@ use crate::StreamError;
 
 /// The largest number of bytes that are read at once.
 const MAX_PIECE: usize = 16 << 10;
+/// The largest number of the peer's streams that may end: those that are needed never do, and a peer
+/// may open others endlessly.
+const MAX_ENDED: u32 = 1024;
 /// RFC 9114 §6.2.1.
 const STOPPED: ProtocolError = ProtocolError {
     code: Code::H3_CLOSED_CRITICAL_STREAM,
     why: "our control stream was stopped",
+};
+
+const TOO_MANY: ProtocolError = ProtocolError {
+    code: Code::H3_EXCESSIVE_LOAD,
+    why: "too many streams that are not needed",
 };
 
 /// One side of a connection. Dropping it closes the connection.
@@ -28,6 +36,8 @@ pub(super) struct Control<T: H3Transport> {
     unsent: Bytes,
     peer: UniStreams,
     streams: Vec<(T::Receiving, UniStream)>,
+    /// How many of its streams have ended, or are of an unknown type.
+    ended: u32,
     bell: Arc<Bell>,
 }
 
@@ -81,6 +91,7 @@ impl<T: H3Transport> Control<T> {
             unsent,
             peer: UniStreams::new(peer),
             streams: Vec::new(),
+            ended: 0,
             bell: Bell::new(),
         })
     }
@@ -171,6 +182,10 @@ impl<T: H3Transport> Control<T> {
                     // RFC 9114 §6.2.
                     receiving.stop(Code::H3_STREAM_CREATION_ERROR);
                     self.streams.swap_remove(at);
+                    self.ended += 1;
+                    if self.ended > MAX_ENDED {
+                        return Err(self.refuse(TOO_MANY));
+                    }
                 }
                 Err(error) => return Err(self.refuse(error)),
             }
