@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::quic::{
     ClientConnection, Connection, KeyChange, Keys, ServerConnection, Version as TlsVersion,
 };
-use rustls::{AlertDescription, ClientConfig, Error, ServerConfig};
+use rustls::{AlertDescription, ClientConfig, Error, HandshakeType, PeerMisbehaved, ServerConfig};
 
 use super::inbound::Inbound;
 use super::levels::{KeyPair, Levels};
@@ -19,6 +19,10 @@ use super::protection::{Opener, Sealer};
 use super::{Level, violation};
 use crate::error::{Code, TransportError};
 use crate::observer::{HandshakeBytes, HandshakeObserver};
+
+/// Where a ClientHello says how long its `legacy_session_id` is: after the message's type and
+/// length, a version, and 32 random bytes. RFC 8446 §4.1.2.
+const SESSION_ID_AT: usize = 4 + 2 + 32;
 
 pub(super) struct TlsSession {
     tls: Connection,
@@ -183,17 +187,21 @@ impl TlsSession {
     fn feed(&mut self, levels: &mut Levels) -> Result<(), TransportError> {
         loop {
             let slot = self.read_slot();
-            let ready = self.inbound.get_mut(slot).and_then(Inbound::take);
-            let Some(bytes) = ready else {
+            let Some(inbound) = self.inbound.get_mut(slot) else {
                 return Ok(());
             };
+            let is_first = !inbound.reaches(1);
+            let Some(bytes) = inbound.take() else {
+                return Ok(());
+            };
+            if is_first && self.asks_for_compatibility(&bytes) {
+                return Err(violation("its hello asks for TLS's compatibility mode"));
+            }
             let read = self.read(&bytes);
             self.collect(levels);
             if let Err(error) = read {
-                // There is no alert for a message that is too long to be read.
-                let alert = self.tls.alert().unwrap_or(AlertDescription::DecodeError);
+                let code = self.code_of(&error);
                 self.failure = Some(error);
-                let code = Code::alert(u8::from(alert));
                 return Err(TransportError::new(code, "the TLS handshake failed"));
             }
             let is_over = slot < self.read_slot();
@@ -201,6 +209,29 @@ impl TlsSession {
                 return Err(violation(
                     "handshake bytes were left unread at a level that has ended",
                 ));
+            }
+        }
+    }
+
+    /// Whether a client's first bytes are a hello for TCP, if they reach that far. RFC 9001 §8.4.
+    fn asks_for_compatibility(&self, bytes: &[u8]) -> bool {
+        self.side() == Side::Server
+            && bytes.first() == Some(&u8::from(HandshakeType::ClientHello))
+            && bytes.get(SESSION_ID_AT).is_some_and(|length| *length > 0)
+    }
+
+    fn code_of(&self, error: &Error) -> Code {
+        match error {
+            // RFC 9001 §4.4 and §4.6.1: these rules are QUIC's.
+            Error::PeerMisbehaved(PeerMisbehaved::InvalidMaxEarlyDataSize)
+            | Error::InappropriateHandshakeMessage {
+                got_type: HandshakeType::CertificateRequest,
+                ..
+            } if self.is_complete => Code::PROTOCOL_VIOLATION,
+            // There is no alert for a message that is too long to be read.
+            _ => {
+                let alert = self.tls.alert().unwrap_or(AlertDescription::DecodeError);
+                Code::alert(u8::from(alert))
             }
         }
     }

@@ -47,18 +47,57 @@ fn no_protocol_in_common_ends_the_handshake() {
     assert!(ends.server.failure().is_some());
 }
 
-/// RFC 9001 §8.2.
-#[test]
-fn a_client_without_transport_parameters_is_refused() {
-    let configs = Configs::new();
+/// A hello for TCP: with a session id, and without transport parameters.
+fn hello_for_tcp(configs: &Configs) -> Vec<u8> {
     let name = NAME.try_into().unwrap();
     let mut tls = rustls::ClientConnection::new(configs.client.clone().into(), name).unwrap();
     let mut record = Vec::new();
     tls.write_tls(&mut record).unwrap();
+    record.split_off(5)
+}
+
+/// RFC 9001 §8.2.
+#[test]
+fn a_client_without_transport_parameters_is_refused() {
+    let configs = Configs::new();
+    let mut hello = hello_for_tcp(&configs);
+    assert_eq!(hello[38], 32);
+    hello.drain(39..39 + 32);
+    hello[38] = 0;
+    let length = u32::try_from(hello.len() - 4).unwrap();
+    hello[1..4].copy_from_slice(&length.to_be_bytes()[1..]);
     let mut ends = configs.meet();
-    let hello = record.split_off(5);
     let error = ends.server.receive(Level::Initial, 0, &hello).unwrap_err();
     assert_eq!(error.code, Code::alert(MISSING_EXTENSION));
+}
+
+/// RFC 9001 §8.4.
+#[test]
+fn a_hello_for_the_compatibility_mode_is_refused() {
+    let configs = Configs::new();
+    let hello = hello_for_tcp(&configs);
+    let mut ends = configs.meet();
+    let error = ends.server.receive(Level::Initial, 0, &hello).unwrap_err();
+    assert_eq!(error.code, Code::PROTOCOL_VIOLATION);
+}
+
+/// RFC 9001 §4.4 and §4.6.1.
+#[test]
+fn what_quic_forbids_a_server_after_the_handshake_is_a_violation() {
+    // A ticket with 1000 bytes of early data; and a request for a certificate, signed with Ed25519.
+    let ticket = [
+        &[4, 0, 0, 23, 0, 0, 0, 9, 0, 0, 0, 0, 1, 7, 0, 1, 7][..],
+        &[0, 8, 0, 42, 0, 4, 0, 0, 3, 0xe8],
+    ];
+    let request = [13, 0, 0, 11, 0, 0, 8, 0, 13, 0, 4, 0, 2, 8, 7];
+    for message in [ticket.concat(), request.to_vec()] {
+        let mut configs = Configs::new();
+        configs.server.send_tls13_tickets = 0;
+        let mut ends = configs.meet();
+        ends.shake().unwrap();
+        let error = ends.client.receive(Level::OneRtt, 0, &message).unwrap_err();
+        assert_eq!(error.code, Code::PROTOCOL_VIOLATION, "{message:?}");
+    }
 }
 
 #[test]
