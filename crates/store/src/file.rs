@@ -244,23 +244,26 @@ impl Store for Redb {
         credentials: &[u8],
         record: &Record,
     ) -> Result<bool, StoreError> {
-        let (sid, json, now) = (sid.to_owned(), record.to_json()?, millis(self.now()));
-        let before = Zeroizing::new(credentials.to_vec());
+        let replaced = self.replace_all(&[(sid, credentials, record)]).await?;
+        Ok(replaced == [true])
+    }
+
+    /// All that can be replaced, or none.
+    async fn replace_all(
+        &self,
+        sessions: &[(&str, &[u8], &Record)],
+    ) -> Result<Vec<bool>, StoreError> {
+        let written = |(sid, credentials, record): &(&str, &[u8], &Record)| {
+            let before = Zeroizing::new(credentials.to_vec());
+            Ok(((*sid).to_owned(), before, record.to_json()?))
+        };
+        let written: Result<Vec<_>, StoreError> = sessions.iter().map(written).collect();
+        let (written, now) = (written?, millis(self.now()));
         self.write_apart(move |transaction| {
-            let mut sessions = transaction.open_table(SESSIONS)?;
-            let end = sessions.get(sid.as_str())?.and_then(|stored| {
-                let (end, bytes) = stored.value();
-                let there = Record::from_json(bytes, None).ok()?;
-                let same = there.credentials == *before && (end == 0 || end > now);
-                same.then_some(end)
-            });
-            let Some(end) = end else {
-                return Ok(false);
-            };
-            sessions.insert(sid.as_str(), (end, json.as_slice()))?;
-            drop(sessions);
-            note(transaction, &sid)?;
-            Ok(true)
+            let replaced = written.iter();
+            replaced
+                .map(|(sid, before, json)| replace(transaction, sid, before, json, now))
+                .collect()
         })
         .await
     }
@@ -316,6 +319,30 @@ fn insert(
         transaction.open_table(ENDS)?.insert((end, sid), ())?;
     }
     note(transaction, sid)
+}
+
+/// Replaces a session if its credentials still are `before`.
+fn replace(
+    transaction: &WriteTransaction,
+    sid: &str,
+    before: &[u8],
+    json: &[u8],
+    now: u64,
+) -> Result<bool, redb::Error> {
+    let mut sessions = transaction.open_table(SESSIONS)?;
+    let end = sessions.get(sid)?.and_then(|stored| {
+        let (end, bytes) = stored.value();
+        let there = Record::from_json(bytes, None).ok()?;
+        let same = there.credentials == before && (end == 0 || end > now);
+        same.then_some(end)
+    });
+    let Some(end) = end else {
+        return Ok(false);
+    };
+    sessions.insert(sid, (end, json))?;
+    drop(sessions);
+    note(transaction, sid)?;
+    Ok(true)
 }
 
 /// Removes a session, and returns its expiry if it was there.
@@ -420,6 +447,30 @@ mod tests {
         assert!(matches!(store.put_all(&bad).await, Err(StoreError::Sid)));
         assert_eq!(store.list(None, 9).await.unwrap().sids, ["a", "b"]);
         assert_eq!(store.since(0).0, 3);
+    }
+
+    #[tokio::test]
+    async fn several_replacements_are_one_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Redb::open(&directory.path().join("sessions")).unwrap();
+        let [old, new] = ["YTpi", "YTpj"].map(|text| Record::new(text, None));
+        store.put_all(&[("a", &old), ("b", &old)]).await.unwrap();
+        // Each write is complete or absent.
+        let unwritable = Record::new([0xff], None);
+        let bad: [(&str, &[u8], &Record); 2] = [("a", b"YTpi", &new), ("b", b"YTpi", &unwritable)];
+        assert!(store.replace_all(&bad).await.is_err());
+        assert_eq!(store.get("a").await.unwrap(), Some(old.clone()));
+        let all: [(&str, &[u8], &Record); 4] = [
+            ("a", b"YTpi", &new),
+            ("b", b"other", &new),
+            ("gone", b"YTpi", &new),
+            ("b", b"YTpi", &new),
+        ];
+        let replaced = store.replace_all(&all).await.unwrap();
+        assert_eq!(replaced, [true, false, false, true]);
+        assert_eq!(store.list(None, 9).await.unwrap().sids, ["a", "b"]);
+        assert_eq!(store.get("b").await.unwrap(), Some(new));
+        assert_eq!(store.since(0).0, 4);
     }
 
     #[tokio::test]

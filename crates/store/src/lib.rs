@@ -82,6 +82,20 @@ pub trait Store {
         record: &Record,
     ) -> Result<bool, StoreError>;
 
+    /// Replaces several sessions like [`Self::replace`], each given with its name and its present
+    /// credentials, in less time than one after the other takes. Returns for each whether it was
+    /// replaced. After an error, some of them may be replaced.
+    async fn replace_all(
+        &self,
+        sessions: &[(&str, &[u8], &Record)],
+    ) -> Result<Vec<bool>, StoreError> {
+        let mut replaced = Vec::with_capacity(sessions.len());
+        for (sid, credentials, record) in sessions {
+            replaced.push(self.replace(sid, credentials, record).await?);
+        }
+        Ok(replaced)
+    }
+
     /// Removes a session, and returns whether it was there.
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError>;
 

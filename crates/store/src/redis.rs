@@ -172,26 +172,8 @@ impl Store for Redis {
     /// Stores sessions; all commands are sent before the first answer is awaited.
     async fn put_all(&self, sessions: &[(&str, &Record)]) -> Result<(), StoreError> {
         let puts = sessions.iter();
-        let mut puts: Vec<_> = puts
-            .map(|(sid, record)| Box::pin(self.put(sid, record)))
-            .collect();
-        poll_fn(|cx| {
-            let mut outcome = Ok(());
-            puts.retain_mut(|put| {
-                let polled = put.as_mut().poll(cx);
-                let is_pending = polled.is_pending();
-                if let Poll::Ready(Err(error)) = polled {
-                    outcome = Err(error);
-                }
-                is_pending
-            });
-            if outcome.is_ok() && !puts.is_empty() {
-                Poll::Pending
-            } else {
-                Poll::Ready(outcome)
-            }
-        })
-        .await
+        let puts = puts.map(|(sid, record)| self.put(sid, record));
+        at_once(puts).await.map(drop)
     }
 
     async fn replace(
@@ -210,6 +192,16 @@ impl Store for Redis {
             Value::Null => Ok(false),
             answer => expect_ok("SET", answer).map(|()| true),
         }
+    }
+
+    /// Compares all of them before it waits for the answers, and then replaces them alike.
+    async fn replace_all(
+        &self,
+        sessions: &[(&str, &[u8], &Record)],
+    ) -> Result<Vec<bool>, StoreError> {
+        let all = sessions.iter();
+        let all = all.map(|(sid, credentials, record)| self.replace(sid, credentials, record));
+        at_once(all).await
     }
 
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
@@ -322,6 +314,31 @@ impl Source for Redis {
     fn now(&self) -> SystemTime {
         self.servers.settings.clock.now()
     }
+}
+
+/// Runs all of them at the same time, and returns their results in order; ends at the first error.
+async fn at_once<T>(
+    work: impl Iterator<Item = impl Future<Output = Result<T, StoreError>>>,
+) -> Result<Vec<T>, StoreError> {
+    let mut running: Vec<_> = work.map(|work| (Box::pin(work), None)).collect();
+    poll_fn(|cx| {
+        let mut is_pending = false;
+        for (work, done) in running.iter_mut().filter(|(_, done)| done.is_none()) {
+            match work.as_mut().poll(cx) {
+                Poll::Pending => is_pending = true,
+                Poll::Ready(Ok(result)) => *done = Some(result),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            }
+        }
+        if is_pending {
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(running
+            .iter_mut()
+            .filter_map(|(_, done)| done.take())
+            .collect()))
+    })
+    .await
 }
 
 /// Classifies an error reply by its first word.

@@ -187,6 +187,17 @@ impl Store for AnyStore {
         }
     }
 
+    async fn replace_all(
+        &self,
+        sessions: &[(&str, &[u8], &Record)],
+    ) -> Result<Vec<bool>, StoreError> {
+        match self {
+            Self::Memory(store, _) => store.replace_all(sessions).await,
+            Self::Redb(store, _) => store.replace_all(sessions).await,
+            Self::Redis(store) => store.replace_all(sessions).await,
+        }
+    }
+
     async fn revoke(&self, sid: &str) -> Result<bool, StoreError> {
         match self {
             Self::Memory(store, _) => store.revoke(sid).await,

@@ -101,8 +101,15 @@ fn credentials_are_replaced_only_if_they_are_unchanged() {
                     .unwrap()
             );
             assert!(!near.holds("s", &found.kept));
+            let all: [(&str, &[u8], &Record); 3] = [
+                ("s", b"other", &next),
+                ("s", b"YTpi", &next),
+                ("gone", b"YTpi", &next),
+            ];
+            let replaced = store.replace_all(&all).await.unwrap();
+            assert_eq!(replaced, [false, true, false]);
             hand.advance(10);
-            assert!(!store.replace("s", b"YTpi", &next).await.unwrap());
+            assert!(!store.replace("s", b"Yjpj", &next).await.unwrap());
             assert_eq!(store.get("s").await.unwrap(), None);
         }
     });

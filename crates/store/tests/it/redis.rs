@@ -68,6 +68,16 @@ fn sessions_are_put_found_listed_and_revoked() {
         assert_eq!(there.credentials, b"v1.k.n.c");
         assert!(there.expires.is_some_and(|later| later <= in_an_hour()));
         assert!(!store.replace("gone", b"YTpi", &sealed).await.unwrap());
+        let resealed = Record::new("v1.l.n.c", None);
+        let all: [(&str, &[u8], &Record); 3] = [
+            ("b", b"other", &sealed),
+            ("gone", b"YTpi", &sealed),
+            ("b", b"v1.k.n.c", &resealed),
+        ];
+        let replaced = store.replace_all(&all).await.unwrap();
+        assert_eq!(replaced, [false, false, true]);
+        let there = store.get("b").await.unwrap().unwrap();
+        assert_eq!(there.credentials, b"v1.l.n.c");
         assert_eq!(other.ask(&["EXISTS", "s[*]:gone"]).await, Value::Integer(0));
         for n in 0..50 {
             let sid = format!("many {n}");
