@@ -44,6 +44,9 @@ pub(crate) struct ExchangeDeadlines {
     pub(crate) down: Rc<Deadline>,
     /// The deadline of the whole exchange, if it has one.
     pub(crate) whole: Rc<Deadline>,
+    /// The ticks that gate has waited for the request's body, and since when it waits now.
+    waited: Cell<u64>,
+    waits_since: Cell<Option<u64>>,
 }
 
 /// The error when a deadline has passed.
@@ -69,6 +72,8 @@ impl Deadlines {
             up: self.new_deadline(),
             down: self.new_deadline(),
             whole: self.new_deadline(),
+            waited: Cell::new(0),
+            waits_since: Cell::new(None),
         })
     }
 
@@ -123,6 +128,28 @@ impl Deadlines {
             }
             true
         });
+    }
+}
+
+impl ExchangeDeadlines {
+    /// Begins a new exchange, which has not waited for its client.
+    pub(crate) fn begin(&self) {
+        self.waited.set(0);
+        self.waits_since.set(None);
+    }
+
+    /// Notes that gate waits for the request's body from now on, or no longer does.
+    pub(crate) fn waits_for_client(&self, waits: bool) {
+        let now = self.up.now.get();
+        let since = self.waits_since.replace(waits.then_some(now));
+        let more = since.map_or(0, |since| now.saturating_sub(since));
+        self.waited.set(self.waited.get().saturating_add(more));
+    }
+
+    /// Whether gate waited for the request's body for most of this time.
+    pub(crate) fn waited_mostly_for_client(&self, span: Duration) -> bool {
+        self.waits_for_client(false);
+        u128::from(self.waited.get()) * TICK.as_nanos() * 2 > span.as_nanos()
     }
 }
 

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 
 use crate::config::UpstreamProtocol;
-use crate::forward::deadlines::ExchangeDeadlines;
+use crate::forward::deadlines::{Elapsed, ExchangeDeadlines};
 use crate::forward::h1::{Response, ResponseBody, ResponseError, Trailers};
 use crate::forward::site::Site;
 use crate::forward::split::SplitStream;
@@ -235,12 +235,19 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         let Some(total) = upstream.total() else {
             return self.attempt(upstream).await;
         };
-        let whole = self.deadlines.whole.clone();
+        let deadlines = self.deadlines;
+        deadlines.begin();
         // Pinned before it is passed on: a future that is moved into another one takes up its space
         // twice.
         let attempt = pin!(self.attempt(upstream));
-        let outcome = whole.within(Some(total), attempt).await;
-        outcome.unwrap_or(Err(ExchangeError::Unanswered))
+        let outcome = deadlines.whole.within(Some(total), attempt).await;
+        outcome.unwrap_or_else(|Elapsed| {
+            Err(if deadlines.waited_mostly_for_client(total) {
+                ExchangeError::Slow(Limit::Total)
+            } else {
+                ExchangeError::Unanswered
+            })
+        })
     }
 
     /// Sends the request over one connection after another, until one of them ends the exchange.

@@ -140,6 +140,7 @@ words! {
         /// QUIC clients that were refused because connections have used up the thread's budget.
         QuicMemory = "quic_memory",
         UpstreamConnections = "upstream_connections",
+        Total = "total",
         RetryBudget = "retry_budget",
     }
 }

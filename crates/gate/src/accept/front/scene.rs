@@ -187,7 +187,7 @@ fn site(config: &Config, at: SocketAddr) -> Site<NoKnownSessions> {
     let guard = Guard::new(rules, Box::new(SystemTime::now)).unwrap();
     let settings = config::Upstream {
         servers: vec![format!("http://{at}")],
-        ..config::Upstream::default()
+        ..config.upstream.get("backend").cloned().unwrap_or_default()
     };
     let group = Group::new("backend", 0, &settings).unwrap();
     let upstream = Upstream::new(&group);

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::h2::tests::{post, speak};
 use super::scene::{Scene, run_in_virtual_time};
 use crate::config::{self, Config};
-use crate::record::Limit;
+use crate::record::{Limit, Reason};
 
 const BURST: usize = 200_000;
 /// 800 bytes a second: more than the rate that is required at first.
@@ -109,6 +109,65 @@ fn a_buffered_body_has_the_same_minimum() {
         assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
         assert!(scene.backend.heads.borrow().is_empty());
     });
+}
+
+/// The time for the whole exchange, which is over before any other limit is reached.
+const TOTAL: Duration = Duration::from_secs(8);
+
+fn bound_in_total(config: &mut Config) {
+    let upstream = config::Upstream {
+        total: config::Span(TOTAL),
+        ..config::Upstream::default()
+    };
+    config.upstream.insert("backend".into(), upstream);
+}
+
+/// Sends a body in pieces, in this time, and returns everything up to the end of the connection.
+async fn send_within(scene: &Scene, path: &str, length: usize, time: Duration) -> String {
+    let mut client = scene.connect_h1();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
+    client.write_all(head.as_bytes()).await.unwrap();
+    let pieces = u32::try_from(time.as_millis() / PAUSE.as_millis()).unwrap();
+    let (mut from, mut to) = tokio::io::split(client);
+    let sending = async {
+        for _ in 0..pieces {
+            sleep(PAUSE).await;
+            let piece = vec![b'x'; length / pieces as usize];
+            let _ = to.write_all(&piece).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut said = String::new();
+    tokio::select! {
+        _ = from.read_to_string(&mut said) => {}
+        () = sending => {}
+    }
+    said
+}
+
+#[test]
+fn the_party_that_gate_waited_for_is_slow() {
+    for buffers in [false, true] {
+        let change = |config: &mut Config| {
+            bound_in_total(config);
+            config.route[0].buffer_request = config::Bytes(if buffers { 1 << 20 } else { 0 });
+        };
+        run_in_virtual_time(change, async |scene: Scene| {
+            let said = send_within(&scene, "/body", 500_000, 2 * TOTAL).await;
+            assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+            assert_eq!(
+                (scene.refused(Reason::Slow), scene.met(Limit::Total)),
+                (1, 1)
+            );
+            // The client takes less time than the backend, which begins and never ends.
+            let said = send_within(&scene, "/hints", 5000, TOTAL / 4).await;
+            assert!(said.contains("\r\n\r\nHTTP/1.1 504 "), "{said}");
+            assert_eq!(
+                (scene.refused(Reason::BackendSlow), scene.met(Limit::Total)),
+                (1, 1)
+            );
+        });
+    }
 }
 
 /// A client can write only as much as gate reads, plus 64 KiB in buffers.

@@ -25,7 +25,9 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
         if self.asked.says_continue && self.answer.takes_interim() {
             self.say_continue(upstream).await?;
         }
+        self.deadlines.waits_for_client(true);
         let (blocks, length) = self.read_whole().await?;
+        self.deadlines.waits_for_client(false);
         self.entry.bytes_up += length;
         if self.asked.body.is_chunked() {
             add_length(self.head, length);

@@ -57,11 +57,13 @@ impl<S: Sessions, B: Source, A: Sink> Exchange<'_, S, B, A> {
             return Ok((link, Some(Rest::Arriving(ArrivingBody::default()))));
         }
         loop {
+            self.deadlines.waits_for_client(true);
             let came = tokio::select! {
                 biased;
                 came = ahead.read(self.body, limits, &self.deadlines.up, self.buffer) => came?,
                 () = over(self.site, self.asked) => return Err(ExchangeError::Over),
             };
+            self.deadlines.waits_for_client(false);
             let link = match came {
                 ReadAheadOutcome::Whole => {
                     self.put_behind(&ahead.bytes);

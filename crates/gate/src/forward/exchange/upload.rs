@@ -135,7 +135,10 @@ impl<'a, S: Sessions, B: Source, W: AsyncWrite + Unpin> Upload<'a, S, B, W> {
             if let Some(end) = &body.end {
                 return self.writer.write(end).await;
             }
-            if !self.next(&mut body.bytes).await? {
+            self.writer.deadlines.waits_for_client(true);
+            let more = self.next(&mut body.bytes).await?;
+            self.writer.deadlines.waits_for_client(false);
+            if !more {
                 body.end = Some(self.end());
             }
             if body.total() > self.writer.site.policy.limits.body.0 {
