@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::{Network, Span};
 
 /// Fields that say from where a request came and how, not who sent it.
-const TRUSTED_FIELDS: [&str; 6] = [
+const TRUSTED_FIELDS: [&str; 7] = [
+    "Early-Data",
     "Forwarded",
     "X-Forwarded-For",
     "X-Forwarded-Host",

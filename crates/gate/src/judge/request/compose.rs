@@ -169,7 +169,8 @@ fn passes(field: &Field<'_>, inspected: &Inspected<'_>, forwarding: &Forwarding<
         // What others added to a trace belongs to that trace.
         10 if is("tracestate") => forwarding.trace.is_some_and(|trace| trace.parent.is_none()),
         11 => forwarding.trace.is_some() && is("traceparent"),
-        10 => is("connection") || is("keep-alive") || is("early-data"),
+        10 if is("early-data") => forwarding.early || !is_trusted(forwarding.trusted_fields, name),
+        10 => is("connection") || is("keep-alive"),
         12 => !forwarding.id.is_empty() && super::id::is_id(name),
         13 => forwarding.authorization.is_some() && is("authorization"),
         // A length of zero is passed on if the client sent it.
@@ -403,8 +404,11 @@ mod tests {
             ("Host", "a.example"),
             ("X-Forwarded-For", "198.51.100.1"),
             ("X-Forwarded-Proto", "http"),
+            // RFC 8470 §5.1.
+            ("Early-Data", "1"),
         ];
         let sent = written(&fields, true);
+        assert!(sent.contains("Early-Data: 1\r\n"));
         assert!(sent.contains("X-Forwarded-For: 198.51.100.1\r\n"));
         assert!(sent.contains("X-Forwarded-Proto: http\r\n"));
         assert!(!sent.contains("X-Forwarded-Proto: https"));
