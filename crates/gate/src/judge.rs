@@ -67,8 +67,7 @@ pub(crate) struct ForwardedRequest {
     pub(crate) is_head: bool,
     /// Whether the request may be sent twice. RFC 9110 §9.2.2.
     pub(crate) idempotent: bool,
-    /// The request has a body that some servers ignore: they take it for the next request.
-    pub(crate) has_stray_body: bool,
+    pub(crate) reuse: ConnectionReuse,
     /// The protocol that the request asks for, if the route allows upgrades.
     pub(crate) upgrade: Option<Upgrade>,
     /// The backend gets the head before the body has arrived, because it may answer early.
@@ -93,7 +92,44 @@ pub(crate) struct ForwardedRequest {
     pub(crate) client: Option<IpAddr>,
     /// The request's session, if there is a guard.
     pub(crate) session: Option<Pass>,
+    /// It has a session, but no `Authorization`, by which shared caches in front of gate would know
+    /// that the answer is for one user. RFC 9111 §3.5.
+    pub(crate) private: bool,
     pub(crate) route: Rc<Route>,
+}
+
+/// Whether its connection to an HTTP/1.1 backend may serve other requests afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionReuse {
+    Always,
+    /// It has a body. A backend that refuses a request may not read the body, and then takes it for
+    /// the next request.
+    IfSuccessful,
+    /// Some backends never read the body of such a request, or take the whole connection for this
+    /// user's.
+    Never,
+}
+
+impl ConnectionReuse {
+    fn new(request: &Request<'_>, body: Body, session: Option<&Pass>) -> Self {
+        let has_body = body != Body::None;
+        let is_bound = session.is_none() && authenticates_connection(request);
+        if is_bound || (has_body && is_without_content(request)) {
+            Self::Never
+        } else if has_body {
+            Self::IfSuccessful
+        } else {
+            Self::Always
+        }
+    }
+
+    pub(crate) fn allows(self, status: u16) -> bool {
+        match self {
+            Self::Always => true,
+            Self::IfSuccessful => (200..300).contains(&status),
+            Self::Never => false,
+        }
+    }
 }
 
 /// Where a request came from, and how.
@@ -311,7 +347,7 @@ fn judge<S: Sessions>(
         keep_alive: inspected.keep_alive,
         is_head: request.method == "HEAD",
         idempotent: is_idempotent(request),
-        has_stray_body: inspected.body != Body::None && is_without_content(request),
+        reuse: ConnectionReuse::new(request, inspected.body, session.as_ref()),
         upgrade,
         grant,
         eager: !buffered && is_eager(route, request, &inspected),
@@ -323,6 +359,7 @@ fn judge<S: Sessions>(
         early,
         secure: arrival.secure,
         client: original_client::original_client(policy, request, arrival.client),
+        private: session.is_some() && request.values("authorization").next().is_none(),
         session,
         route: route.clone(),
     }))
@@ -482,9 +519,19 @@ fn is_idempotent(request: &Request<'_>) -> bool {
     ) && !has_other_method(request)
 }
 
-/// Whether the content of such a request has no meaning. RFC 9110 §9.3.1, §9.3.2, §9.3.5.
+/// Whether the content of such a request has no meaning. RFC 9110 §9.3.1, §9.3.2, §9.3.5, §9.3.7.
 fn is_without_content(request: &Request<'_>) -> bool {
-    matches!(request.method, "GET" | "HEAD" | "DELETE")
+    matches!(request.method, "GET" | "HEAD" | "DELETE" | "OPTIONS")
+}
+
+/// Whether the client uses a scheme that authenticates a connection, and not a request: a backend
+/// takes all that follows on the connection for this user's. RFC 4559 §6.
+fn authenticates_connection(request: &Request<'_>) -> bool {
+    request.values("authorization").any(|value| {
+        let mut parts = value.trim_ascii_start().split(u8::is_ascii_whitespace);
+        let scheme = parts.next().unwrap_or_default();
+        scheme.eq_ignore_ascii_case(b"ntlm") || scheme.eq_ignore_ascii_case(b"negotiate")
+    })
 }
 
 /// Whether a field names another method, which the backend may use instead.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::upstream::{Upstream, UpstreamError};
 use crate::GateError;
 use crate::config::Config;
+use crate::forward::h1::Response;
 use crate::judge::ForwardedRequest;
 use crate::judge::authenticator::Authenticator;
 use crate::judge::authz::AskingProxies;
@@ -52,9 +53,10 @@ impl<S> Site<S> {
     pub(crate) fn fields<'r, 's>(
         &'s self,
         asked: &ForwardedRequest,
+        response: &Response<'_>,
         timing: &'s [u8],
         id: &'s [u8],
-        room: &'r mut [Field<'s>; 3],
+        room: &'r mut [Field<'s>; 4],
     ) -> &'r [Field<'s>] {
         let mut count = 0;
         let mut add = |name, value| {
@@ -68,6 +70,9 @@ impl<S> Site<S> {
         }
         if !id.is_empty() {
             add(request::ID, id);
+        }
+        if asked.private && !response.tells_shared_caches() {
+            add("Cache-Control", b"private");
         }
         if let Some(value) = &self.alt_svc
             && asked.secure

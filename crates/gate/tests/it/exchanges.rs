@@ -12,10 +12,12 @@
 mod backend;
 mod backend_failures;
 mod buffered;
+mod caching;
 mod half_close;
 mod interim;
 pub(crate) mod raw_client;
 mod retries;
+mod reuse;
 mod single_bytes;
 mod slow_clients;
 mod streams;

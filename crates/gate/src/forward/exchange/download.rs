@@ -212,8 +212,7 @@ impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
             }
             let awaits_too_early = self.entry.early == Some(Early::Passed);
             // Streams of HTTP/2 are apart from each other.
-            let may_stay =
-                !asked.has_stray_body || self.upstream.protocol() == UpstreamProtocol::H2;
+            let is_stream = self.upstream.protocol() == UpstreamProtocol::H2;
             let read = h1::response(self.buffer, |response| {
                 let status = response.status;
                 let body = if status == 101 && asked.upgrade.is_some() {
@@ -228,15 +227,15 @@ impl<S: Sessions, R: Gather, A: Sink> Download<'_, S, R, A> {
                     if is_interim {
                         response_head::interim(login, response, body, to);
                     } else {
-                        let mut room = [roundtrip_wire::http1::EMPTY_FIELD; 3];
-                        let more = site.fields(asked, &timing, id.as_bytes(), &mut room);
+                        let mut room = [roundtrip_wire::http1::EMPTY_FIELD; 4];
+                        let more = site.fields(asked, response, &timing, id.as_bytes(), &mut room);
                         response_head::head(asked, login, response, body, more, to)?;
                     }
                 }
                 Ok::<_, ResponseError>(AnswerFacts {
                     status,
                     body,
-                    link_stays: response.keeps() && may_stay,
+                    link_stays: response.keeps() && (is_stream || asked.reuse.allows(status)),
                     trailers: !response.names_fields(),
                 })
             })?;

@@ -87,6 +87,7 @@ struct Framing<'a> {
     keeps_alive: bool,
     /// `Connection` names a field.
     names: bool,
+    tells_caches: bool,
 }
 
 impl<'a> Framing<'a> {
@@ -102,6 +103,9 @@ impl<'a> Framing<'a> {
                     framing.is_length_unclear |= length.is_none()
                         || framing.length.is_some_and(|other| Some(other) != length);
                     framing.length = length;
+                }
+                13 if is("cache-control") => {
+                    framing.tells_caches |= options(field.value).any(is_for_shared_caches);
                 }
                 17 if is("transfer-encoding") => {
                     framing.is_coded_twice |= framing.coding.is_some();
@@ -126,7 +130,20 @@ impl<'a> Framing<'a> {
     }
 }
 
-/// The options of a `Connection` field. RFC 9110 §7.6.1.
+/// Whether a directive of `Cache-Control` says what shared caches may do with an answer to a request
+/// with credentials. RFC 9111 §3.5, §5.2.2.
+fn is_for_shared_caches(directive: &[u8]) -> bool {
+    const THESE: [&[u8]; 4] = [b"private", b"no-store", b"public", b"must-revalidate"];
+    let begins = |start: &[u8]| {
+        let begin = directive.get(..start.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(start))
+    };
+    // With a list of fields, `private` is about these fields only.
+    let is = |name: &&[u8]| name.eq_ignore_ascii_case(directive);
+    THESE.iter().any(is) || begins(b"s-maxage=")
+}
+
+/// The members of a list, such as `Connection`. RFC 9110 §5.6.1.
 fn options(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
 }
@@ -258,6 +275,12 @@ impl<'a> Response<'a> {
     /// Writes the lines of these fields.
     pub(crate) fn write<'f>(&self, fields: impl Iterator<Item = &'f Field<'f>>, out: &mut Vec<u8>) {
         http1::write_fields(fields, self.source, out);
+    }
+
+    /// Whether it says what shared caches may do with an answer that is for one user.
+    pub(crate) fn tells_shared_caches(&self) -> bool {
+        let is_removed = self.framing.names && self.names("cache-control");
+        self.framing.tells_caches && !is_removed
     }
 
     /// Whether `Connection` names fields; most contain only `close` or `keep-alive`.

@@ -9,7 +9,6 @@ use roundtrip_gate::config::{Bytes, Span};
 use crate::exchanges::backend::{Backend, echo};
 use crate::exchanges::raw_client::{Answer, RawClient, counted, field, path};
 use crate::lifecycle::scene::Scene;
-use crate::limits::gate_with;
 
 /// Larger than the sockets' buffers.
 const LARGE: usize = 16 << 20;
@@ -115,38 +114,6 @@ fn a_backend_that_takes_nothing_is_a_504() {
         config.upstream.get_mut("backend").unwrap().silence = Span::seconds(1);
     });
     assert_eq!(upload(&scene).0.status(), 504);
-}
-
-/// The content of these requests has no meaning, and some servers do not read it: they take it for
-/// the next request.
-#[test]
-fn the_answer_to_a_body_that_a_server_ignores_reaches_nobody() {
-    let backend = Backend::start(|mut client| {
-        while let Some(head) = client.head() {
-            if path(&head) != "/poison" {
-                client.send(&counted(path(&head)));
-                continue;
-            }
-            let Some(next) = client.head() else {
-                return;
-            };
-            client.send(&(counted("/poison") + &counted(path(&next))));
-        }
-    });
-    let scene = gate_with(backend.at, |_| {});
-    let gate = scene.gate().addresses().http[0];
-    let poison = "GET /poison HTTP/1.1\r\nHost: a\r\n\r\n";
-    let length = poison.len();
-    for method in ["GET", "DELETE"] {
-        let mut client = RawClient::to(gate);
-        client.send(&format!(
-            "{method} /own HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n{poison}"
-        ));
-        assert_eq!(client.answer().whole(200).body, "/own");
-        let mut other = RawClient::to(gate);
-        other.send("GET /other HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert_eq!(other.answer().whole(200).body, "/other");
-    }
 }
 
 #[test]
