@@ -1,9 +1,9 @@
 //! Answers that are read slowly: they may hold connections to the backend, but not those that
 //! others wait for.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use roundtrip_gate::config::{Bytes, Config, Span};
 use socket2::{Domain, Socket, Type};
@@ -145,22 +145,38 @@ fn a_client_that_reads_fast_enough_does_not_count_as_slow() {
     assert_eq!(waiting.join().unwrap(), 200);
 }
 
-/// Large answers fill the kernel's buffers, which take more only when much of it has been sent.
+/// Large answers fill the kernel's buffers, which take more only when much of it has been sent:
+/// seldom, for these clients.
 #[test]
 fn a_client_that_reads_a_large_answer_fast_enough_does_not_count_as_slow() {
     const LARGE: usize = 64_000_000;
+    /// Bytes a second.
+    const PACE: usize = 75_000;
     let backend = Backend::start();
-    let scene = scene(&backend);
+    let scene = scene_with(&backend, |config| config.limits.read_rate = Bytes(1024));
     let address = scene.gate().addresses().http[0];
     let reader = |n| client_with(n, address, 200_000, LARGE);
     let mut readers: Vec<_> = (0..CONNECTIONS).map(reader).collect();
+    // On a busy machine some begin late; nobody waits for a connection yet.
+    let mut piece = vec![0; 1_000_000];
+    for stream in &mut readers {
+        stream.read_exact(&mut piece).unwrap();
+        stream.set_nonblocking(true).unwrap();
+    }
     let waiting = std::thread::spawn(move || get(address, "/quick"));
-    // 200 kB a second each, until the last request gives up.
-    let mut piece = vec![0; 50_000];
+    let mut last = Instant::now();
+    piece.resize(LARGE, 0);
+    // Until the last request gives up.
     while !waiting.is_finished() {
-        std::thread::sleep(Duration::from_millis(250));
+        std::thread::sleep(PAUSE);
+        // A thread that runs late reads more.
+        let due = last.elapsed().as_millis() as usize * PACE / 1000;
+        last = Instant::now();
         for stream in &mut readers {
-            stream.read_exact(&mut piece).unwrap();
+            match stream.read(&mut piece[..due]) {
+                Ok(read) => assert!(read > 0, "its answer was cut"),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
         }
     }
     assert_eq!(waiting.join().unwrap(), 503);
