@@ -3,8 +3,9 @@
 //!
 //! It is a directory of small files that only the user can access. Each file is parsed strictly,
 //! written completely and put in place by one rename. A file that cannot be parsed is set aside and
-//! reported; a failure to write is reported once; in both cases, lookups continue. The caller
-//! provides the time and decides when to ask the network: see [`answers::Decision`].
+//! reported; a failure to write is reported once; in both cases, lookups continue. Answers have a
+//! largest total size, and data about origins a largest number, size and age. The caller provides
+//! the time and decides when to ask the network: see [`answers::Decision`].
 
 pub mod answers;
 mod authority;
@@ -19,7 +20,7 @@ mod stamp;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub use authority::Authority;
@@ -40,6 +41,8 @@ pub struct Memory {
     documents: OnceLock<Option<Directory>>,
     answers: OnceLock<Option<answers::AnswerFiles>>,
     /// The largest total size of answers in bytes.
+    /// The number of origins that this process has added.
+    count_added: AtomicU64,
     size: u64,
     /// Writing has failed, and the reason has been reported: nothing more is written.
     is_full: AtomicBool,

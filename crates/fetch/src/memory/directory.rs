@@ -19,6 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::Stamp;
 use super::error::MemoryError;
 
 /// The number of broken copies of one file that are kept for inspection. If there are more, a new
@@ -30,6 +31,8 @@ const LOCK_TRIES: u32 = 250;
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 /// The beginning of the names of unfinished files.
 const UNFINISHED: &str = ".new-";
+/// After this time, an unfinished file belongs to no running process.
+const FORGOTTEN: Duration = Duration::from_hours(1);
 
 /// Makes the names of unfinished files distinct.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
@@ -194,15 +197,23 @@ impl Directory {
 
     /// Locks a file. The lock ends when the returned value is dropped, or with the process.
     pub(super) fn lock(&self, name: &str) -> io::Result<Locked> {
-        let file = self.open_to_lock(name)?;
+        let mut file = self.open_to_lock(name)?;
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
-                Ok(()) => return Ok(Locked(file)),
+                Ok(()) if !is_removed(&file)? => return Ok(Locked(file)),
+                Ok(()) => file = self.open_to_lock(name)?,
                 Err(TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
         }
         Err(io::Error::other("another process has locked it"))
+    }
+
+    /// Locks a file if no other process has locked it.
+    pub(super) fn lock_at_once(&self, name: &str) -> io::Result<Locked> {
+        let file = self.open_to_lock(name)?;
+        file.try_lock()?;
+        Ok(Locked(file))
     }
 
     /// Opens a file to read and write it in place.
@@ -219,8 +230,19 @@ impl Directory {
         Ok(file)
     }
 
-    /// The files in this directory, at most `most`, including unfinished ones.
-    pub(super) fn items(&self, most: usize) -> io::Result<Vec<Item>> {
+    /// The files in this directory, at most `most`. Removes unfinished ones whose process has ended.
+    pub(super) fn finished(&self, most: usize, now: Stamp) -> io::Result<Vec<Item>> {
+        let (unfinished, finished): (Vec<Item>, Vec<Item>) = self
+            .items(most)?
+            .into_iter()
+            .partition(|item| item.name.starts_with(UNFINISHED));
+        for item in unfinished.iter().filter(|i| i.is_older(FORGOTTEN, now)) {
+            let _ = self.remove(&item.name);
+        }
+        Ok(finished)
+    }
+
+    fn items(&self, most: usize) -> io::Result<Vec<Item>> {
         let mut items = Vec::new();
         for entry in Dir::read_from(&self.directory)? {
             let entry = entry?;
@@ -284,10 +306,14 @@ impl Drop for Locked {
 }
 
 impl Item {
-    /// Whether the file is unfinished: its process ended before it could rename it.
-    pub(super) fn is_unfinished(&self) -> bool {
-        self.name.starts_with(UNFINISHED)
+    pub(super) fn is_older(&self, age: Duration, now: Stamp) -> bool {
+        self.written < i128::from(now.minus(age).0) * 1_000_000
     }
+}
+
+/// Whether a file that is open has been removed.
+pub(super) fn is_removed(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.nlink() == 0)
 }
 
 /// The size of a regular file. If it is anything else, an error.

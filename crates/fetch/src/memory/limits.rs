@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::Authority;
 use super::Memory;
 use super::codec::{Form, Reader, Writer};
+use super::directory::is_removed;
 
 /// The number of values in the file.
 pub const NUMBERS: usize = 20;
@@ -40,7 +41,7 @@ pub(crate) struct LimitsFile {
 /// The reason why the file could not be used.
 #[derive(Debug)]
 pub(crate) enum LimitsFileError<T> {
-    /// Another process holds the lock, which does not last long.
+    /// Another process holds the lock, or has just removed the file; that does not last long.
     Busy,
     /// The file could not be read, so no decision was made.
     NotRead(io::Error),
@@ -55,12 +56,17 @@ impl Memory {
         let directory = self.origins()?;
         // Opens the file now, so that a failure is reported early.
         match directory.open_to_lock(&name) {
-            Ok(_) => Some(LimitsFile {
-                open: Box::new(move || match memory.origins() {
-                    Some(directory) => directory.open_to_lock(&name),
-                    None => Err(io::ErrorKind::NotFound.into()),
-                }),
-            }),
+            Ok(file) => {
+                if file.metadata().is_ok_and(|file| file.len() == 0) {
+                    self.added_origin(directory);
+                }
+                Some(LimitsFile {
+                    open: Box::new(move || match memory.origins() {
+                        Some(directory) => directory.open_to_lock(&name),
+                        None => Err(io::ErrorKind::NotFound.into()),
+                    }),
+                })
+            }
             Err(error) => {
                 self.cannot_lock(directory, origin, &error);
                 None
@@ -90,6 +96,9 @@ impl LimitsFile {
     ) -> Result<T, LimitsFileError<T>> {
         let file = (self.open)().map_err(LimitsFileError::NotRead)?;
         match file.try_lock() {
+            Ok(()) if is_removed(&file).map_err(LimitsFileError::NotRead)? => {
+                return Err(LimitsFileError::Busy);
+            }
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LimitsFileError::Busy),
             Err(TryLockError::Error(error)) => return Err(LimitsFileError::NotRead(error)),

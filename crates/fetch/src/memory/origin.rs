@@ -7,6 +7,7 @@
 
 mod file;
 mod knowledge;
+mod pruning;
 
 use std::iter;
 use std::net::IpAddr;
@@ -206,10 +207,15 @@ impl Memory {
             }
         };
         let mut state = self.read_origin(directory, &name, now);
+        let is_new = state == OriginState::default();
         let before = state.encode();
         let result = change(&mut state);
         let after = state.encode();
-        (after == before || self.write(directory, &state_name(&name), &[&after])).then_some(result)
+        let is_kept = after == before || self.write(directory, &state_name(&name), &[&after]);
+        if is_new {
+            self.added_origin(directory);
+        }
+        is_kept.then_some(result)
     }
 
     /// Takes at most `tcp` sessions for TCP and `quic` for QUIC, with the latter also a token, in

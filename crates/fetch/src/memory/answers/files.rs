@@ -5,21 +5,18 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use roundtrip_wire::hex;
 
 use crate::memory::Stamp;
-use crate::memory::directory::{Directory, Item};
+use crate::memory::directory::Directory;
 
 const SHARDS: usize = 16;
 /// The number of bytes of the hash in a file's name.
 const HASH: usize = 20;
 /// The largest number of files that are examined at once.
 const MAX_ITEMS: usize = 200_000;
-/// The age after which an unfinished file belongs to no running process.
-const FORGOTTEN: Duration = Duration::from_hours(1);
 
 #[derive(Debug)]
 pub(in crate::memory) struct AnswerFiles {
@@ -80,15 +77,9 @@ impl AnswerFiles {
 
 /// Removes the oldest files, but not `newest`, until a tenth of the size is free.
 fn clear(directory: &Directory, newest: &str, share: u64, now: Stamp) {
-    let Ok(mut items) = directory.items(MAX_ITEMS) else {
+    let Ok(mut items) = directory.finished(MAX_ITEMS, now) else {
         return;
     };
-    let long_ago = i128::from(now.minus(FORGOTTEN).0) * 1_000_000;
-    let is_forgotten = |item: &Item| item.is_unfinished() && item.written < long_ago;
-    for item in items.iter().filter(|item| is_forgotten(item)) {
-        let _ = directory.remove(&item.name);
-    }
-    items.retain(|item| !item.is_unfinished());
     let mut total: u64 = items.iter().map(|item| item.size).sum();
     if total <= share {
         return;
