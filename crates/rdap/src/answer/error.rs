@@ -24,6 +24,8 @@ pub enum AnswerError {
         #[source]
         source: serde_json::Error,
     },
+    #[error("the answer is written in UTF-16, not in UTF-8")]
+    Utf16,
     #[error("the answer is JSON, but {found} instead of an object")]
     NotAnObject { found: &'static str },
     #[error("the answer is nested more than {most} levels deep")]

@@ -1,6 +1,6 @@
 //! JSON as it was sent: every member in its original order, including unknown and repeated ones.
 
-use serde_json::Number;
+use super::number::Number;
 
 /// One value. Views only read it; nothing is removed.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,13 +1,15 @@
 //! Parses bytes into nodes within bounds, and describes bytes that cannot be parsed.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::error::AnswerError;
 use super::node::Node;
+use super::number::Number;
 
 /// Limits for one answer: its size, its depth of nesting and the number of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,9 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
         let (size, most) = (bytes.len(), bounds.bytes);
         return Err(AnswerError::TooLarge { size, most });
     }
+    if is_utf16(bytes) {
+        return Err(AnswerError::Utf16);
+    }
     let first = bytes.iter().find(|b| !b.is_ascii_whitespace());
     match first {
         None => return Err(AnswerError::Empty),
@@ -45,8 +50,9 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
         }
         Some(_) => {}
     }
-    let meter = Meter::new(bounds);
-    let text = mended(bytes);
+    let written = mended(bytes);
+    let meter = Meter::new(bounds, &written);
+    let text = without_large_numbers(&written);
     let mut json = serde_json::Deserializer::from_str(&text);
     let read = (&meter).deserialize(&mut json).and_then(|node| {
         json.end()?;
@@ -61,6 +67,17 @@ pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Node, AnswerError> {
     }
 }
 
+/// Whether the text begins with a byte order mark of UTF-16, or with two ASCII characters in it.
+fn is_utf16(bytes: &[u8]) -> bool {
+    matches!(
+        bytes,
+        [0xff, 0xfe, ..]
+            | [0xfe, 0xff, ..]
+            | [1..=255, 0, 1..=255, 0, ..]
+            | [0, 1..=255, 0, 1..=255, ..]
+    )
+}
+
 /// The document as text. Bytes that are not UTF-8 (RFC 8259, section 8.1) become U+FFFD in strings,
 /// and blanks between tokens, where they stand for nothing. In strings, an escape that is half of a
 /// surrogate pair (section 8.2) becomes the escape of U+FFFD, and a control character that is not
@@ -71,6 +88,63 @@ pub(crate) fn mended(bytes: &[u8]) -> Cow<'_, str> {
     let text = replaced(text, &lone, "\\ufffd");
     let bare = bare_controls(&text);
     replaced(text, &bare, " ")
+}
+
+/// The numbers of a text, in their order: their places.
+struct Numbers<'a> {
+    text: &'a str,
+    at: usize,
+    quoted: bool,
+    escaped: bool,
+}
+
+impl<'a> Numbers<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            quoted: false,
+            escaped: false,
+        }
+    }
+}
+
+impl Iterator for Numbers<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            let begin = self.at;
+            if !self.quoted && (byte.is_ascii_digit() || *byte == b'-') {
+                let rest = bytes.get(begin..).unwrap_or_default();
+                self.at += rest.iter().take_while(|byte| is_part(byte)).count();
+                return Some(begin..self.at);
+            }
+            let is_quote = *byte == b'"' && !self.escaped;
+            self.escaped = self.quoted && *byte == b'\\' && !self.escaped;
+            self.quoted ^= is_quote;
+            self.at += 1;
+        }
+        None
+    }
+}
+
+/// The text with zeros in place of numbers that the parser would find too large. Offsets stay the
+/// same.
+fn without_large_numbers(text: &str) -> Cow<'_, str> {
+    const LARGE: f64 = 1e300;
+    let mut smaller = Cow::Borrowed(text);
+    for place in Numbers::new(text) {
+        let number = text.get(place.clone()).and_then(Number::parse);
+        let value = number.and_then(|number| number.as_f64());
+        if value.is_some_and(|value| value.abs() > LARGE) {
+            let zeros = "0".repeat(place.len().saturating_sub(2));
+            smaller.to_mut().replace_range(place, &format!("0.{zeros}"));
+        }
+    }
+    smaller
 }
 
 /// Replaces parts of the text, at these offsets, by other text of the same length.
@@ -166,11 +240,13 @@ fn in_utf8(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(mended)
 }
 
-/// Counts values and depth during parsing.
-struct Meter {
+/// Counts values and depth during parsing, and provides numbers as they were written.
+struct Meter<'a> {
     bounds: Bounds,
     depth: Cell<usize>,
     values: Cell<usize>,
+    /// The numbers that have not been parsed yet.
+    numbers: RefCell<Numbers<'a>>,
     over: Cell<Option<Over>>,
 }
 
@@ -180,12 +256,13 @@ enum Over {
     Values,
 }
 
-impl Meter {
-    fn new(bounds: Bounds) -> Self {
+impl<'a> Meter<'a> {
+    fn new(bounds: Bounds, written: &'a str) -> Self {
         Self {
             bounds,
             depth: Cell::new(0),
             values: Cell::new(0),
+            numbers: RefCell::new(Numbers::new(written)),
             over: Cell::new(None),
         }
     }
@@ -206,6 +283,13 @@ impl Meter {
             return Err(E::custom("nested too deep"));
         }
         Ok(())
+    }
+
+    fn next_number(&self) -> Node {
+        let mut numbers = self.numbers.borrow_mut();
+        let place = numbers.next();
+        let number = place.and_then(|place| Number::parse(numbers.text.get(place)?));
+        number.map_or(Node::Null, Node::Number)
     }
 
     fn leave(&self) {
@@ -264,7 +348,7 @@ fn received(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-impl<'de> DeserializeSeed<'de> for &Meter {
+impl<'de> DeserializeSeed<'de> for &Meter<'_> {
     type Value = Node;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
@@ -273,7 +357,7 @@ impl<'de> DeserializeSeed<'de> for &Meter {
     }
 }
 
-impl<'de> Visitor<'de> for &Meter {
+impl<'de> Visitor<'de> for &Meter<'_> {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -288,16 +372,16 @@ impl<'de> Visitor<'de> for &Meter {
         Ok(Node::Flag(flag))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Node, E> {
-        Ok(Node::Number(number.into()))
+    fn visit_u64<E>(self, _: u64) -> Result<Node, E> {
+        Ok(self.next_number())
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Node, E> {
-        Ok(Node::Number(number.into()))
+    fn visit_i64<E>(self, _: i64) -> Result<Node, E> {
+        Ok(self.next_number())
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Node, E> {
-        Ok(serde_json::Number::from_f64(number).map_or(Node::Null, Node::Number))
+    fn visit_f64<E>(self, _: f64) -> Result<Node, E> {
+        Ok(self.next_number())
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Node, E> {
@@ -378,6 +462,15 @@ mod tests {
             told(b"<!DOCTYPE html><head><TITLE lang=en>\n 403 &amp; out\x1b</TITLE>"),
             "the answer is a web page ('403 & out\\u{1b}'), not RDAP"
         );
+        for utf16 in [
+            b"{\0\"\0a\0\"\0".as_slice(),
+            b"\0{\0\"\0a",
+            b"\xff\xfe{\0}\0",
+            b"\xfe\xff\0{",
+        ] {
+            let utf16 = told(utf16);
+            assert_eq!(utf16, "the answer is written in UTF-16, not in UTF-8");
+        }
         assert_eq!(told(b"<html>"), "the answer is a web page, not RDAP");
         assert_eq!(
             told(b"{\"a\": [1, "),
@@ -438,6 +531,24 @@ mod tests {
         let node = read(json, Bounds::default()).unwrap();
         assert_eq!(node.at("/a").unwrap().text(), Some("one two   "));
         assert_eq!(node.at("/b").unwrap().text(), Some("\" \\"));
+    }
+
+    #[test]
+    fn numbers_stay_as_they_were_written() {
+        let json = r#"{"a\\":1e400,"\"1":[-1E+999,12345678901234567890123,1.50,-0,1e-400],"b":{"c":0,"d":true}}"#;
+        let node = read(json.as_bytes(), Bounds::default()).unwrap();
+        let mut again = String::new();
+        node.write_json(&mut again);
+        assert_eq!(again, json);
+        let long = format!("{{\"a\":{},\"b\":nope}}", "9".repeat(400));
+        assert_eq!(
+            told(long.as_bytes()),
+            "the answer is not JSON: byte 411 is invalid"
+        );
+        for bad in ["01", "1.", "1e", "--1", "1-1", "+1", ".5", "1e400e", "-"] {
+            let json = format!("{{\"a\":{bad}}}");
+            assert!(told(json.as_bytes()).contains("not JSON"), "{bad}");
+        }
     }
 
     #[test]

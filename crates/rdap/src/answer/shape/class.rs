@@ -63,7 +63,7 @@ impl Shape {
             }
             Self::TextOrTexts => Self::Text.fits(node) || Self::Texts.fits(node),
             Self::Flag => matches!(node, Node::Flag(_)),
-            Self::Whole => matches!(node, Node::Number(n) if n.is_u64()),
+            Self::Whole => matches!(node, Node::Number(n) if n.as_u64().is_some()),
             Self::List => matches!(node, Node::List(_)),
             Self::One(_) => node.is_object(),
             Self::Many(_) => matches!(node, Node::List(items) if items.iter().all(Node::is_object)),

@@ -2,10 +2,8 @@
 
 use std::rc::Rc;
 
-use serde_json::Number;
-
 use super::{Comparison, Operand, Path, Segment, Selector, Test};
-use crate::answer::Node;
+use crate::answer::{Node, Number};
 
 /// The number of values that can still be visited.
 pub(in crate::check) struct Budget(usize);

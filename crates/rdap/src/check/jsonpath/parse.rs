@@ -2,7 +2,7 @@
 //! (section 2.4.3).
 
 use super::{Comparison, Operand, Path, Segment, Selector, Test};
-use crate::answer::Node;
+use crate::answer::{Node, Number};
 
 /// The deepest nesting of filters and parentheses.
 const MAX_DEPTH: usize = 24;
@@ -327,9 +327,9 @@ impl Reader<'_> {
     fn number(&mut self) -> Read<Term> {
         let begin = self.at;
         let text = self.take_while(|c| c.is_ascii_digit() || "+-.eE".contains(c));
-        let number = serde_json::from_str(&text).map(Node::Number);
-        let number = number.map_err(|_| format!("a bad number at byte {begin}"))?;
-        Ok(Term::Operand(Operand::Literal(number)))
+        let number = Number::parse(&text);
+        let number = number.ok_or_else(|| format!("a bad number at byte {begin}"))?;
+        Ok(Term::Operand(Operand::Literal(Node::Number(number))))
     }
 
     /// A keyword or a function.
