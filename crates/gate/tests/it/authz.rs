@@ -19,6 +19,7 @@ use roundtrip_gate::manage::{SessionManager, TokenTransport};
 
 use crate::applications::stage::{Stage, token};
 use crate::exchanges::raw_client::{Answer, RawClient};
+use crate::runtime;
 
 /// `/open` needs no session, nor does the host `open.example`; everything else does.
 const ROUTES: &str = "[[route]]\nupstream = \"b\"\nset = { X-Client = \"{client}\", X-Site = \"{scheme}://{host}\" }\n\
@@ -71,10 +72,7 @@ impl Asked {
     }
 
     fn revoke(&self) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = runtime();
         let revoking = async {
             let manager = SessionManager::open(&self.stage.config).unwrap();
             manager.revoke("s").await.unwrap()

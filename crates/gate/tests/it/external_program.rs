@@ -132,7 +132,8 @@ fn is_installed(file: &str) -> bool {
         .any(|directory| Path::new(directory).join(file).exists())
 }
 
-fn free_address() -> SocketAddr {
+/// An address where nothing listens yet.
+pub(crate) fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap()
 }

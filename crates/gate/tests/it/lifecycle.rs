@@ -13,6 +13,7 @@ mod upgrade;
 
 use std::time::Duration;
 
+use crate::runtime;
 use roundtrip_gate::{GateError, News};
 use scene::{PATIENCE, Scene, backend};
 
@@ -144,10 +145,7 @@ fn a_revoked_session_is_refused() {
     let field = scene.session("s1", "somebody:secret");
     let mut client = scene.client();
     assert_eq!(client.get("/", &field).0, 200);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let manager = roundtrip_gate::manage::SessionManager::open(&scene.config).unwrap();
     assert!(runtime.block_on(manager.revoke("s1")).unwrap());
     let refused = (0..2000).any(|_| {

@@ -30,6 +30,13 @@ mod unanswered;
 
 use std::time::{Duration, Instant};
 
+use tokio::runtime::{Builder, Runtime};
+
+/// A runtime on the calling thread.
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
 /// Polls until it is true; tests do not depend on how long that takes.
 pub(crate) async fn until(what: &str, mut is: impl AsyncFnMut() -> bool) {
     let began = Instant::now();

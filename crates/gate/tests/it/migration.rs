@@ -8,6 +8,7 @@ mod token;
 use std::thread;
 use std::time::Duration;
 
+use crate::external_program::free_address;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use roundtrip_gate::config::{Config, Span};
@@ -203,7 +204,7 @@ fn who_is_down_is_told_apart() {
         // Known sessions still work.
         assert_eq!(scene.get(&field("s1")).status, 200);
     });
-    if let Some(scene) = Scene::start("who_is_down_is_told_apart", scene::nobody()) {
+    if let Some(scene) = Scene::start("who_is_down_is_told_apart", free_address()) {
         scene.ask(&["SET", "s1", &record("alice:secret")]);
         assert_eq!(scene.get(&field("s1")).status, 502);
     }

@@ -17,7 +17,7 @@ use crate::exchanges::raw_client;
 use crate::lifecycle::scene;
 use crate::readings::{h2, h3};
 use crate::server;
-use crate::until;
+use crate::{runtime, until};
 use backend::Backend;
 use h2::{Connection, DATA, Frame, HEADERS, NO_WINDOW, PING, RST_STREAM, WINDOW_UPDATE};
 use raw_client::RawClient;
@@ -97,13 +97,6 @@ impl Stage {
             "it was notified no earlier than the backend answered"
         );
     }
-}
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
 }
 
 fn revoke(config: &Config, sid: &str) {

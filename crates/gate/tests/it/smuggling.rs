@@ -18,6 +18,7 @@ mod wires;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::runtime;
 use case::{AFTER, Case, End, Meaning};
 use reader::{Kind, Message, messages};
 use servers::Make;
@@ -94,10 +95,7 @@ fn plant(make: Make) {
 }
 
 pub(crate) fn run(play: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     LocalSet::new().block_on(&runtime, play);
 }
 

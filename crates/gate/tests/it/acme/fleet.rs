@@ -7,16 +7,14 @@ use std::time::Duration;
 
 use super::scene::{Pebble, Setting, free_port, make_certificate, names_at};
 use crate::lifecycle::scene::eventually_true;
+use crate::runtime;
 use crate::server::Server;
 
 const TEXT: &str = "ROUNDTRIP_TEST_ACME_GATE";
 const SECOND: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 fn redis(test: &str) -> Option<Server> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     runtime.block_on(Server::start(test, &[]))
 }
 

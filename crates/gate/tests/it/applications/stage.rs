@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -14,6 +13,8 @@ use roundtrip_gate::{Gate, Secret};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::lifecycle::scene::secret;
+use crate::runtime;
 use crate::skip;
 
 /// In seconds; long enough for any machine.
@@ -36,9 +37,9 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
-        let chain = write(&folder, "chain.pem", &cert.pem());
-        let key = write(&folder, "key.pem", &signing_key.serialize_pem());
-        let token = write(&folder, "token.key", &"k".repeat(64));
+        let chain = secret(&folder, "chain.pem", &cert.pem());
+        let key = secret(&folder, "key.pem", &signing_key.serialize_pem());
+        let token = secret(&folder, "token.key", &"k".repeat(64));
         let text = format!(
             "[listen]\nhttp = [\"127.0.0.1:0\"]\nhttps = [\"127.0.0.1:0\"]\nh3 = true\nthreads = 1\n\
              [admin]\nlisten = \"127.0.0.1:0\"\n\
@@ -97,13 +98,6 @@ fn get(at: SocketAddr, path: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
-}
-
-fn write(folder: &TempDir, name: &str, text: &str) -> PathBuf {
-    let path = folder.path().join(name);
-    std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-    path
 }
 
 /// A server that prints its port on its first line, and ends with the test.
@@ -207,10 +201,7 @@ pub(crate) fn has_python(test: &str, module: &str) -> bool {
 
 /// Stores a session and returns its token: as a cookie with its name, or bare.
 pub(crate) fn token(config: &Config, transport: TokenTransport) -> String {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let login = Secret::new(b"alice:secret".to_vec());
     let put = async {
         SessionManager::open(config)

@@ -12,6 +12,7 @@ use super::{Asked, LOGIN, ask};
 use crate::exchanges::raw_client::{Answer, RawClient, field};
 use crate::external_program::{self, ExternalProgram};
 use crate::readings::paths::spellings;
+use crate::runtime;
 use crate::server::Server;
 use crate::skip;
 
@@ -311,10 +312,7 @@ fn envoy_asks_gate() {
 /// Redis counts what it is asked. One question, however many ask at once; none when it is known.
 #[test]
 fn thirty_subrequests_of_one_page_are_one_question_to_the_store() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let test = "thirty_subrequests_of_one_page_are_one_question_to_the_store";
     let Some(server) = runtime.block_on(Server::start(test, &[])) else {
         return;

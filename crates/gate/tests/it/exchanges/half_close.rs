@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{Answer, RawClient, counted};
 use crate::lifecycle::scene::Scene;
-use crate::until;
+use crate::{runtime, until};
 
 /// Larger than the buffers between the backend and the client.
 const LARGE: usize = 8_000_000;
@@ -21,10 +21,7 @@ struct Seen {
 }
 
 fn wait(what: &str, is: impl Fn() -> bool) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     runtime.block_on(until(what, async || is()));
 }
 

@@ -9,7 +9,7 @@ use roundtrip_gate::config::Span;
 use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{RawClient, counted, path};
 use crate::lifecycle::scene::Scene;
-use crate::until;
+use crate::{runtime, until};
 
 const PROCESSING: &str = "HTTP/1.1 102 Processing\r\n\r\n";
 
@@ -125,10 +125,7 @@ fn ends(client: &mut RawClient, cut: &AtomicBool) {
         .head()
         .is_some_and(|head| head.starts_with("HTTP/1.1 102 "))
     {}
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     runtime.block_on(until("the backend is cut off", async || {
         cut.load(Ordering::SeqCst)
     }));

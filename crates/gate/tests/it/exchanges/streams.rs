@@ -10,14 +10,12 @@ use crate::exchanges::backend::Backend;
 use crate::exchanges::raw_client::{Answer, RawClient, field};
 use crate::lifecycle::scene::Scene;
 use crate::limits::gate_with;
+use crate::runtime;
 
 const ASK_TO_UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: echo\r\n";
 
 fn revoke(scene: &Scene, sid: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let manager = SessionManager::open(&scene.config).unwrap();
     assert!(runtime.block_on(manager.revoke(sid)).unwrap());
 }

@@ -14,6 +14,7 @@ use std::io::{Read, Write};
 use crate::exchanges::backend::{Backend, echo};
 use crate::exchanges::raw_client::RawClient;
 use crate::lifecycle::scene::{Scene, session};
+use crate::runtime;
 use crate::server::Server;
 use crate::skip;
 use crate::tls_client::client_config;
@@ -26,10 +27,7 @@ const QUESTIONS: u64 = 1;
 
 #[test]
 fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     runtime.block_on(async {
         let Some(server) = Server::start("warm path", &[]).await else {
             return;

@@ -1,19 +1,15 @@
 //! Gate's dependencies go down and come back: each change is reported in a line, and `/readyz` is
 //! right, even without health checks.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::time::Instant;
 
 use roundtrip_gate::News;
 
+use crate::external_program::free_address;
 use crate::lifecycle::scene::{PATIENCE, Scene, serving};
+use crate::runtime;
 use crate::server::Server;
-
-/// An address where nothing listens yet.
-fn nobody() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
-}
 
 fn line(scene: &Scene) -> String {
     loop {
@@ -37,7 +33,7 @@ fn until_ready_is(scene: &Scene, wanted: u16) -> String {
 
 #[test]
 fn a_backend_that_goes_and_comes_is_told_and_counts_for_readiness() {
-    let at = nobody();
+    let at = free_address();
     let scene = Scene::new(at, "");
     let field = scene.session("s1", "somebody:secret");
     let ask = || scene.client().get("/", &field).0;
@@ -65,16 +61,13 @@ fn a_backend_that_goes_and_comes_is_told_and_counts_for_readiness() {
 
 #[test]
 fn a_store_that_goes_and_comes_is_told() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let redis = Server::start("gate: the store goes and comes", &[]);
     let Some(mut redis) = runtime.block_on(redis) else {
         return;
     };
     let store = format!("unix:{}", redis.socket().display());
-    let scene = Scene::tuned(nobody(), "", |config| config.session.store = store);
+    let scene = Scene::tuned(free_address(), "", |config| config.session.store = store);
     redis.stop();
     let down = line(&scene);
     assert!(down.starts_with("store down: "), "{down}");

@@ -9,6 +9,7 @@ use quinn::{ClientConfig, Endpoint};
 
 use crate::lifecycle::eventually;
 use crate::lifecycle::scene::{Scene, backend};
+use crate::runtime;
 use crate::tls_client::h3_config;
 
 pub(crate) const EARLY: &str = "[tls]\nresumption = \"single-use\"\nearly_data = true\n";
@@ -102,10 +103,7 @@ impl Caller {
 }
 
 pub(crate) fn run<F: Future>(play: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     runtime.block_on(play)
 }
 

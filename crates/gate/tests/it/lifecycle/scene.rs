@@ -13,6 +13,8 @@ use roundtrip_gate::manage::{SessionManager, Token, TokenRequest, TokenTransport
 use roundtrip_gate::{Gate, News, Secret};
 use tempfile::TempDir;
 
+use crate::runtime;
+
 /// Long enough for any machine; passing tests do not wait for it.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -86,10 +88,7 @@ impl Scene {
 }
 
 pub(crate) fn session(config: &Config, sid: &str, login: &str) -> String {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let login = Secret::new(login.as_bytes().to_vec());
     let put = async {
         SessionManager::open(config)

@@ -11,6 +11,7 @@ use url::Url;
 use super::browser::{Answer, Browser};
 use super::scene::{SECRET, Scene};
 use crate::lifecycle::scene::eventually_true;
+use crate::runtime;
 use crate::server::Server;
 use crate::skip;
 
@@ -177,10 +178,7 @@ fn people_log_in_and_out_with_a_certified_provider() {
 #[test]
 fn a_certified_provider_s_tokens_are_refreshed_once_and_its_logout_arrives_everywhere() {
     const TEST: &str = "gate: a certified provider and two gates";
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     let (Some(mut provider), Some(server)) = (
         Certified::start(TEST),
         runtime.block_on(Server::start(TEST, &[])),

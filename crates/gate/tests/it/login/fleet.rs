@@ -11,14 +11,8 @@ use super::browser::Browser;
 use super::provider::Provider;
 use super::scene::Scene;
 use crate::lifecycle::scene::eventually_true;
+use crate::runtime;
 use crate::server::Server;
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-}
 
 /// Two gates; `None`, with a note, if Redis is not installed. The server is dropped last.
 fn fleet(test: &str, provider: &Provider, login: &str) -> Option<(Scene, Server)> {

@@ -2,8 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::thread;
 
 use roundtrip_gate::Gate;
@@ -12,6 +10,7 @@ use tempfile::TempDir;
 
 use super::browser::{Answer, Browser};
 use super::provider::Provider;
+use crate::lifecycle::scene::secret;
 
 pub(crate) struct Scene {
     pub(crate) gates: Vec<Gate>,
@@ -131,13 +130,6 @@ impl Scene {
 
 /// 40 bytes.
 pub(crate) const SECRET: &str = "a-secret/of forty bytes+that is encoded:";
-
-pub(crate) fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
-    let path = folder.path().join(name);
-    std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-    path
-}
 
 /// Answers with the head that it got. It sets another cookie and, although it should not, the
 /// cookie of gate; `/events` gets one event and stays open.

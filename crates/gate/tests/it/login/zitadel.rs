@@ -4,8 +4,8 @@
 use std::process::{Child, Command, Stdio};
 
 use super::browser::Answer;
-use super::scene::{Scene, secret};
-use crate::lifecycle::scene::eventually_true;
+use super::scene::Scene;
+use crate::lifecycle::scene::{eventually_true, secret};
 use crate::skip;
 
 /// The client of the example, and its secret.

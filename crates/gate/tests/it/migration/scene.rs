@@ -3,7 +3,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -13,10 +12,12 @@ use roundtrip_gate::config::Config;
 use roundtrip_gate::manage::{Resealed, SessionManager};
 use roundtrip_wire::resp::Value;
 use tempfile::TempDir;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::task::LocalSet;
 
+use crate::lifecycle::scene::secret;
 use crate::migration::token::KEY;
+use crate::runtime;
 use crate::server::Server;
 
 /// Long enough for any machine; nothing waits for it to pass.
@@ -46,7 +47,7 @@ impl Answer {
 impl Scene {
     /// Configured as the guide says. `None` if redis-server is not installed.
     pub(crate) fn start(test: &str, backend: SocketAddr) -> Option<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = runtime();
         let redis = runtime.block_on(Server::start(&format!("gate: {test}"), &[]))?;
         let folder = tempfile::tempdir().unwrap();
         let toml = format!(
@@ -134,21 +135,6 @@ fn shown(value: &Value) -> String {
         Some(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
         None => format!("{value:?}"),
     }
-}
-
-fn secret(folder: &TempDir, name: &str, text: &str) -> PathBuf {
-    let path = folder.path().join(name);
-    std::fs::write(&path, text).unwrap();
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-    path
-}
-
-/// An address where nothing listens.
-pub(crate) fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
 }
 
 pub(crate) fn backend() -> SocketAddr {

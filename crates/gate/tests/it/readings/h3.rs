@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::lifecycle::scene::{PATIENCE, Scene};
 use crate::readings::h2::Answered;
+use crate::runtime;
 use crate::tls_client::h3_config;
 
 const LIMITS: SectionLimits = SectionLimits {
@@ -33,10 +34,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn open(scene: &Scene) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = runtime();
         let opened = async {
             let engine = roundtrip_quic::Endpoint::new(None, [7; 32]);
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

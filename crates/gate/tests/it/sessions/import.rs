@@ -5,6 +5,7 @@ use roundtrip_gate::manage::{Imported, SessionManager};
 use roundtrip_wire::resp::Value;
 use tokio::task::LocalSet;
 
+use crate::runtime;
 use crate::server::Server;
 
 const LINES: usize = 1300;
@@ -16,10 +17,7 @@ fn lines(count: usize, sid: impl Fn(usize) -> String) -> String {
 
 #[test]
 fn a_line_that_cannot_be_stored_is_named_and_the_lines_before_it_are_stored() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     LocalSet::new().block_on(&runtime, async {
         let Some(server) = Server::start("gate: import", &[]).await else {
             return;

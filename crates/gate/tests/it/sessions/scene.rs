@@ -21,6 +21,8 @@ use tokio::sync::Notify;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
+use crate::runtime;
+
 const SECRET: &[u8] = b"a secret of sixty-four bytes, which is what HS512 would like to have";
 /// Long enough for any machine; no test waits for it.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -57,10 +59,7 @@ pub(crate) struct Client {
 
 /// Runs a scene to its end.
 pub(crate) fn run(play: impl AsyncFnOnce(Scene)) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     LocalSet::new().block_on(&runtime, async {
         let scene = Scene::new().await;
         timeout(PATIENCE, play(scene)).await.unwrap();

@@ -17,6 +17,7 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use super::ClockOffset;
+use crate::runtime;
 use crate::server::{self, Server};
 use crate::sessions::scene::{Backend, Client, cookie, listener, rules};
 
@@ -46,10 +47,7 @@ impl WallClock for ManualClock {
 
 /// Runs a test, if redis-server is installed.
 pub(crate) fn run(test: &str, grace: &str, gates: usize, play: impl AsyncFnOnce(Gates)) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = runtime();
     LocalSet::new().block_on(&runtime, async {
         if let Some(server) = Server::start(&format!("gate: {test}"), &[]).await {
             let gates = Gates::new(server, grace, gates).await;
