@@ -114,13 +114,14 @@ impl Limit {
         self.comparison.holds(value, self.bound).then_some(value)
     }
 
-    /// The measured value with its unit.
-    pub fn show(&self, value: f64) -> String {
-        if self.quantity.is_time() {
+    /// Says that the exchange violates this limit, with the measured value.
+    pub fn complaint(&self, value: f64, exchange: &Exchange) -> String {
+        let value = if self.quantity.is_time() {
             format!("{value:.3} ms")
         } else {
             format!("{value}")
-        }
+        };
+        format!("limit missed: {self} ({value}, {})", exchange.url)
     }
 }
 

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use roundtrip_model::{Exchange, Limit};
+use roundtrip_model::Exchange;
 use roundtrip_report::clean;
 use roundtrip_trace::{
     CaptureCounts, ClockRelation, Clocks, Conversation, Cut, Options, Ranking, Trace, json, text,
@@ -238,11 +238,6 @@ fn name(path: &Path) -> String {
     clean(&path.display().to_string())
 }
 
-fn complaint(limit: &Limit, value: f64, exchange: &Exchange) -> String {
-    let value = limit.show(value);
-    format!("limit missed: {limit} ({value}, {})", exchange.url)
-}
-
 /// A capture that is being read.
 struct CaptureReading<'a> {
     args: &'a TraceArgs,
@@ -312,7 +307,7 @@ impl<'a> CaptureReading<'a> {
         for limit in &self.args.fail_if {
             match limit.broken_by(exchange) {
                 Some(_) if self.broken.len() >= COMPLAINTS => self.more_broken += 1,
-                Some(value) => self.broken.push(complaint(limit, value, exchange)),
+                Some(value) => self.broken.push(limit.complaint(value, exchange)),
                 None => {}
             }
         }

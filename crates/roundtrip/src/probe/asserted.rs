@@ -36,11 +36,6 @@ fn answers(url: &str, runs: &[&Run]) -> Assertion {
 
 fn kept(url: &str, runs: &[&Run], limit: &Limit) -> Assertion {
     let hops = runs.iter().flat_map(|run| run.hops);
-    let missed = hops.filter_map(|hop| Some(complaint(limit, limit.broken_by(hop)?, hop)));
+    let missed = hops.filter_map(|hop| Some(limit.complaint(limit.broken_by(hop)?, hop)));
     Assertion::new(url, &limit.to_string(), &missed.collect::<Vec<String>>())
-}
-
-pub(super) fn complaint(limit: &Limit, value: f64, exchange: &Exchange) -> String {
-    let value = limit.show(value);
-    format!("limit missed: {limit} ({value}, {})", exchange.url)
 }

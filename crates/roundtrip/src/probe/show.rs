@@ -12,7 +12,7 @@ use roundtrip_report::terminal::{Style, clean_lines, lossy};
 use roundtrip_report::write_out::{Destination, Template, TemplateInput};
 use roundtrip_report::{Run, annotations, html, json, junit, runs, text};
 
-use super::asserted::{self, complaint};
+use super::asserted;
 use super::counted::Counted;
 use super::progress::Progress;
 use crate::cli::ProbeArgs;
@@ -175,7 +175,7 @@ impl<'a> Show<'a> {
         for exchange in hops {
             for limit in &self.args.output.fail_if {
                 if let Some(value) = limit.broken_by(exchange) {
-                    self.broken.push(complaint(limit, value, exchange));
+                    self.broken.push(limit.complaint(value, exchange));
                 }
             }
         }

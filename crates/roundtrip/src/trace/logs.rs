@@ -2,8 +2,8 @@
 
 use roundtrip_trace::logs::{Log, json, page, text};
 
+use super::COMPLAINTS;
 use super::source::CaptureSource;
-use super::{COMPLAINTS, complaint};
 use crate::cli::TraceArgs;
 use crate::output::{Outcome, OutputStream, failed, say};
 use crate::provenance::{self, stamped};
@@ -66,7 +66,7 @@ fn judge(args: &TraceArgs, log: &Log) -> Outcome {
             if let Some(value) = limit.broken_by(&exchange) {
                 broken += 1;
                 if broken <= COMPLAINTS {
-                    say(&complaint(limit, value, &exchange));
+                    say(&limit.complaint(value, &exchange));
                 }
             }
         }

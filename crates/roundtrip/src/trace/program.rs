@@ -10,7 +10,7 @@ use roundtrip_tap::{Sight, Tap};
 use roundtrip_trace::{Ranking, explain, json};
 use serde_json::{Value, json};
 
-use super::{COMPLAINTS, WHOLE, complaint};
+use super::{COMPLAINTS, WHOLE};
 use crate::child::{self, ChildError};
 use crate::cli::TraceArgs;
 use crate::output::{Outcome, OutputStream, failed, say};
@@ -98,7 +98,7 @@ impl Collects {
             if let Some(value) = limit.broken_by(&exchange) {
                 collected.more_broken += u64::from(collected.broken.len() >= COMPLAINTS);
                 if collected.broken.len() < COMPLAINTS {
-                    collected.broken.push(complaint(limit, value, &exchange));
+                    collected.broken.push(limit.complaint(value, &exchange));
                 }
             }
         }
