@@ -28,6 +28,15 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(nanoseconds as u64))
 }
 
+/// Shows a duration, in milliseconds below a second: "within 0.0 s" would say nothing.
+pub fn show_duration(duration: Duration) -> String {
+    if duration < Duration::from_secs(1) {
+        format!("{} ms", duration.as_micros() as f64 / 1e3)
+    } else {
+        format!("{:.1} s", duration.as_secs_f64())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

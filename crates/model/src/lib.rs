@@ -32,7 +32,7 @@ mod waited;
 
 pub use clock::{Clock, ClockReading, Moment, WallClock};
 pub use comparison::{Bound, ComparisonOperator};
-pub use duration::parse_duration;
+pub use duration::{parse_duration, show_duration};
 pub use event::{Event, Task};
 pub use exchange::{Exchange, Finding, Primer, Setting, Unexplained, Withdrawn};
 pub use facts::{

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use roundtrip_http::HttpError;
-use roundtrip_model::{Strategy, Target};
+use roundtrip_model::{Strategy, Target, show_duration};
 use roundtrip_net::{NetError, ResolveError};
 use roundtrip_tls::TlsError;
 
@@ -24,7 +24,7 @@ pub enum ProbeError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Http(#[from] HttpError),
-    #[error("no answer within {}", spelt(*.0))]
+    #[error("no answer within {}", show_duration(*.0))]
     Timeout(Duration),
     #[error("the server chose {got}, not {wanted}")]
     Alpn { wanted: &'static str, got: String },
@@ -56,14 +56,5 @@ impl ProbeError {
             },
             (_, error) => error,
         }
-    }
-}
-
-/// Formats a limit, in milliseconds below a second: "within 0.0 s" would be useless.
-fn spelt(limit: Duration) -> String {
-    if limit < Duration::from_secs(1) {
-        format!("{} ms", limit.as_micros() as f64 / 1e3)
-    } else {
-        format!("{:.1} s", limit.as_secs_f64())
     }
 }

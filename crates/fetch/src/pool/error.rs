@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use roundtrip_http::{HttpError, OpenError};
+use roundtrip_model::show_duration;
 use roundtrip_net::ResolveError;
 
 use super::resend::ended_early;
@@ -94,14 +95,5 @@ fn again(resent: u32) -> String {
         0 => String::new(),
         1 => "sent twice: ".into(),
         n => format!("sent {} times: ", n + 1),
-    }
-}
-
-/// A limit shorter than a second is shown in milliseconds.
-fn show_duration(limit: Duration) -> String {
-    if limit < Duration::from_secs(1) {
-        format!("{} ms", limit.as_micros() as f64 / 1e3)
-    } else {
-        format!("{:.1} s", limit.as_secs_f64())
     }
 }
