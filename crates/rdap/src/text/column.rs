@@ -138,7 +138,8 @@ fn at(root: &Node, pointer: &str) -> Vec<String> {
         .collect()
 }
 
-fn shown(node: &Node) -> String {
+/// A value as text: a string without its quotes.
+pub(super) fn shown(node: &Node) -> String {
     match node {
         Node::Text(text) => text.to_string(),
         other => {

@@ -6,6 +6,7 @@ mod heading;
 
 use roundtrip_report::terminal::{Tone, width};
 
+use super::column::shown;
 use super::page::Page;
 use super::when::distance;
 use crate::answer::{Answer, Date, Node, status};
@@ -250,16 +251,5 @@ fn flat(node: &Node) -> String {
             texts.collect::<Vec<_>>().join(", ")
         }
         other => shown(other),
-    }
-}
-
-fn shown(node: &Node) -> String {
-    match node {
-        Node::Text(text) => text.to_string(),
-        other => {
-            let mut json = String::new();
-            other.write_json(&mut json);
-            json
-        }
     }
 }
