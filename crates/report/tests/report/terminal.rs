@@ -10,7 +10,7 @@ use roundtrip_report::{Run, runs};
 
 use crate::samples;
 
-fn plain(width: usize) -> Style {
+pub(crate) fn plain(width: usize) -> Style {
     Style {
         width,
         colour: false,

@@ -8,15 +8,7 @@ use roundtrip_report::text::{ways, ways_head, ways_lesson, ways_notes, ways_row,
 use roundtrip_report::ways::{Activity, MeasuredRun, WayRuns, Ways};
 
 use crate::samples;
-use crate::terminal::without_sgr;
-
-fn plain(width: usize) -> Style {
-    Style {
-        width,
-        colour: false,
-        unicode: true,
-    }
-}
+use crate::terminal::{plain, without_sgr};
 
 /// A run of this many round trips of 90 ms, and 2 ms of local work.
 fn answer(word: &str, round_trips: u32) -> MeasuredRun {
