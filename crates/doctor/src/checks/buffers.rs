@@ -21,7 +21,9 @@ pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
 fn receive(scene: &ExaminedSystem) -> Check {
     let [least, first, most] = match scene.numbers("net.ipv4.tcp_rmem") {
         Ok(numbers) => numbers,
-        Err(lack) => return RECEIVE.unknown(lack, "How fast a long path can be read is unknown."),
+        Err(lack) => {
+            return RECEIVE.unknown(lack, "Nothing shows how fast a long path can be read.");
+        }
     };
     let value = format!(
         "tcp_rmem {least} {first} {most}{}",
@@ -62,7 +64,9 @@ fn receive(scene: &ExaminedSystem) -> Check {
 fn send(scene: &ExaminedSystem) -> Check {
     let [least, first, most] = match scene.numbers("net.ipv4.tcp_wmem") {
         Ok(numbers) => numbers,
-        Err(lack) => return SEND.unknown(lack, "How fast a long path can be filled is unknown."),
+        Err(lack) => {
+            return SEND.unknown(lack, "Nothing shows how fast a long path can be filled.");
+        }
     };
     // Unacknowledged data stays in the buffer, bookkeeping included.
     let window = most / 2;
@@ -87,7 +91,7 @@ fn send(scene: &ExaminedSystem) -> Check {
 
 fn unsent(scene: &ExaminedSystem) -> Check {
     match scene.number::<u32>("net.ipv4.tcp_notsent_lowat") {
-        Err(lack) => UNSENT.unknown(lack, "How much data queues before it is sent is unknown."),
+        Err(lack) => UNSENT.unknown(lack, "Nothing shows how much data queues before it is sent."),
         Ok(bytes) if bytes >= i32::MAX.cast_unsigned() => UNSENT
             .notice(
                 "unlimited",

@@ -18,10 +18,10 @@ fn control(scene: &ExaminedSystem) -> Check {
         Ok(_) => {
             return CONTROL.unknown(
                 RootReadError::Absurd,
-                "How connections react to loss is unknown.",
+                "Nothing shows how connections react to loss.",
             );
         }
-        Err(lack) => return CONTROL.unknown(lack, "How connections react to loss is unknown."),
+        Err(lack) => return CONTROL.unknown(lack, "Nothing shows how connections react to loss."),
     };
     let available = scene.setting("net.ipv4.tcp_available_congestion_control");
     let available = available.unwrap_or_default();

@@ -67,7 +67,7 @@ fn file(scene: &ExaminedSystem, subject: CheckSubject, path: &str) -> Option<Che
         Ok(captures) => judge(subject, path, &FoundMarkers { markers, captures }),
         Err(lack) => Some(subject.unknown(
             format!("{path} {lack}"),
-            "Which HTTP versions it speaks is unknown.",
+            "Nothing shows which HTTP versions it speaks.",
         )),
     }
 }

@@ -42,7 +42,7 @@ fn switch(scene: &ExaminedSystem) -> Check {
         Err(lack) => {
             return SWITCH.unknown(
                 lack,
-                "Whether a connection can carry data in its SYN is unknown.",
+                "Nothing shows whether a connection can carry data in its SYN.",
             );
         }
     };
@@ -85,7 +85,10 @@ fn switch(scene: &ExaminedSystem) -> Check {
 fn pause(scene: &ExaminedSystem) -> Check {
     let seconds = scene.number::<u32>("net.ipv4.tcp_fastopen_blackhole_timeout_sec");
     match seconds {
-        Err(lack) => PAUSE.unknown(lack, "How the kernel reacts to lost SYN data is unknown."),
+        Err(lack) => PAUSE.unknown(
+            lack,
+            "Nothing shows how the kernel reacts to lost SYN data.",
+        ),
         Ok(0) => PAUSE.good(
             "off",
             "A path that swallows SYN data costs 1 s, when the SYN is sent again, each time it is \
@@ -109,7 +112,7 @@ fn counters(scene: &ExaminedSystem) -> Check {
         .and_then(tcp_counters)
     {
         Ok(counts) => counts,
-        Err(lack) => return COUNTERS.unknown(lack, "What fast open achieved here is unknown."),
+        Err(lack) => return COUNTERS.unknown(lack, "Nothing shows what fast open achieved here."),
     };
     let count = |name: &str| counts.get(name).copied().unwrap_or(0);
     let failed = count("TCPFastOpenActiveFail") + count("TCPFastOpenPassiveFail");
@@ -156,7 +159,7 @@ fn cookies(probes: &Probes) -> Check {
         ),
         Err(error) => COOKIES.unknown(
             format!("the kernel does not say ({error})"),
-            "Which destinations have a cookie, and so would save a round trip, is unknown.",
+            "Nothing shows which destinations have a cookie, and so would save a round trip.",
         ),
     }
 }

@@ -80,7 +80,7 @@ fn library(
     let captures = match scanned {
         Ok(captures) => captures,
         Err(lack) => {
-            let meaning = "Which TLS versions programs with this library speak is unknown.";
+            let meaning = "Nothing shows which TLS versions programs with this library speak.";
             return Some(make.subject.unknown(format!("{path} {lack}"), meaning));
         }
     };
@@ -139,7 +139,7 @@ fn judge(make: &LibraryKind, path: &str, library: &Library, packages: &Packages)
         ),
         TlsSupport::Unknown => (
             CheckStatus::Unknown,
-            "How many round trips a handshake costs is unknown.".to_owned(),
+            "Nothing shows how many round trips a handshake costs.".to_owned(),
         ),
     };
     subject

@@ -15,7 +15,10 @@ pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
 
 fn backlog(scene: &ExaminedSystem) -> Check {
     match scene.number::<u32>("net.core.somaxconn") {
-        Err(lack) => BACKLOG.unknown(lack, "How large a burst a listener can absorb is unknown."),
+        Err(lack) => BACKLOG.unknown(
+            lack,
+            "Nothing shows how large a burst a listener can absorb.",
+        ),
         Ok(length) if length <= SHORT_BACKLOG => BACKLOG
             .notice(
                 format!("at most {length}"),

@@ -17,7 +17,10 @@ pub(super) fn examine(scene: &ExaminedSystem, probes: &Probes) -> Vec<Check> {
 
 fn probing(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_mtu_probing") {
-        Err(lack) => PROBING.unknown(lack, "What an MTU black hole would cost here is unknown."),
+        Err(lack) => PROBING.unknown(
+            lack,
+            "Nothing shows what an MTU black hole would cost here.",
+        ),
         Ok(0) => PROBING
             .notice(
                 "off",
@@ -41,7 +44,7 @@ fn links(probes: &Probes) -> Check {
         Ok(links) => links,
         Err(error) => {
             let why = format!("the kernel does not say ({error})");
-            return LINKS.unknown(why, "How much a packet carries is unknown.");
+            return LINKS.unknown(why, "Nothing shows how much a packet carries.");
         }
     };
     let list = links

@@ -17,7 +17,7 @@ pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
 }
 
 fn ports(scene: &ExaminedSystem) -> Check {
-    const OPEN: &str = "How many connections to one server are possible is unknown.";
+    const OPEN: &str = "Nothing shows how many connections to one server are possible.";
     let [first, last] = match scene.numbers("net.ipv4.ip_local_port_range") {
         Ok(numbers) => numbers,
         Err(lack) => return PORTS.unknown(lack, OPEN),

@@ -31,7 +31,7 @@ fn queue(scene: &ExaminedSystem, probes: &Probes) -> Check {
             .map_or_else(String::new, |lack| lack.to_string());
         return QUEUE.unknown(
             why,
-            "Whether a bulk transfer delays other flows here is unknown.",
+            "Nothing shows whether a bulk transfer delays other flows here.",
         );
     }
     let default = default.as_deref().unwrap_or("fq_codel");

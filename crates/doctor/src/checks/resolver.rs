@@ -128,7 +128,7 @@ fn servers(settings: &Result<ResolverSettings, RootReadError>, library: CLibrary
 fn search(settings: &Result<ResolverSettings, RootReadError>) -> Check {
     let settings = match settings {
         Ok(settings) => settings,
-        Err(lack) => return SEARCH.unknown(lack, "Whether suffixes are tried is unknown."),
+        Err(lack) => return SEARCH.unknown(lack, "Nothing shows whether suffixes are tried."),
     };
     if settings.search.is_empty() {
         return SEARCH.good("none", "Names are looked up as they are given.");

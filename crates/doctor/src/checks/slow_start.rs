@@ -18,7 +18,7 @@ pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
 
 fn after_idle(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_slow_start_after_idle") {
-        Err(lack) => AFTER_IDLE.unknown(lack, "What an idle connection starts with is unknown."),
+        Err(lack) => AFTER_IDLE.unknown(lack, "Nothing shows what an idle connection starts with."),
         Ok(0) => AFTER_IDLE.good(
             "off",
             "A reused connection sends at once as much as it did before the pause.",
@@ -36,7 +36,7 @@ fn after_idle(scene: &ExaminedSystem) -> Check {
 
 fn metrics(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_no_metrics_save") {
-        Err(lack) => METRICS.unknown(lack, "Whether earlier connections help is unknown."),
+        Err(lack) => METRICS.unknown(lack, "Nothing shows whether earlier connections help."),
         Ok(0) => METRICS.good(
             "kept",
             "New connections start with what earlier ones to the same address learnt of the round \

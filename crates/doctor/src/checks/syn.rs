@@ -16,7 +16,7 @@ pub(super) fn examine(scene: &ExaminedSystem, _probes: &Probes) -> Vec<Check> {
 fn retries(scene: &ExaminedSystem) -> Check {
     let retries = match scene.number::<u8>("net.ipv4.tcp_syn_retries") {
         Ok(retries) => u64::from(retries),
-        Err(lack) => return RETRIES.unknown(lack, "What a silent server costs is unknown."),
+        Err(lack) => return RETRIES.unknown(lack, "Nothing shows what a silent server costs."),
     };
     // Linux 6.5 and later; before that, the wait doubles from the first time on.
     let linear = scene.number::<u8>("net.ipv4.tcp_syn_linear_timeouts");

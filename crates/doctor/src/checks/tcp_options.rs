@@ -34,7 +34,7 @@ fn options(scene: &ExaminedSystem) -> Check {
     let (mut on, mut off, mut costs, mut change) = (vec![], vec![], vec![], vec![]);
     for (setting, name, cost) in NEEDED {
         match scene.number::<u8>(setting) {
-            Err(lack) => return OPTIONS.unknown(lack, "What connections negotiate is unknown."),
+            Err(lack) => return OPTIONS.unknown(lack, "Nothing shows what connections negotiate."),
             Ok(0) => {
                 off.push(name);
                 costs.push(cost);
@@ -44,7 +44,7 @@ fn options(scene: &ExaminedSystem) -> Check {
         }
     }
     if off.is_empty() {
-        let meaning = "What a long path needs is negotiated on every connection (RFC 7323, 2018).";
+        let meaning = "Every connection negotiates what a long path needs (RFC 7323, 2018).";
         return OPTIONS.good(on.join(", "), meaning);
     }
     OPTIONS
@@ -54,7 +54,7 @@ fn options(scene: &ExaminedSystem) -> Check {
 
 fn ecn(scene: &ExaminedSystem) -> Check {
     match scene.number::<u8>("net.ipv4.tcp_ecn") {
-        Err(lack) => ECN.unknown(lack, "Whether routers can signal congestion is unknown."),
+        Err(lack) => ECN.unknown(lack, "Nothing shows whether routers can signal congestion."),
         Ok(0) => ECN
             .notice(
                 "off",

@@ -59,8 +59,8 @@ fn buffers(scene: &ExaminedSystem) -> Check {
         [Err(lack), _] | [_, Err(lack)] => {
             return BUFFERS.unknown(
                 lack,
-                "How large a burst a QUIC socket can absorb is unknown; in a container these settings may \
-                 be hidden.",
+                "Nothing shows how large a burst a QUIC socket can absorb; in a container these \
+                 settings may be hidden.",
             );
         }
     };
