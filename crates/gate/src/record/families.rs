@@ -89,7 +89,7 @@ pub(crate) const FAMILIES: [Family; 21] = [
     },
     Family {
         name: "streams_ended",
-        about: "Open answers that ended because their session did.",
+        about: "Open answers that ended because their session ended.",
         rows: |s| each::<Streams>(s, "cause"),
     },
     Family {
