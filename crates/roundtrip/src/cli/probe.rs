@@ -174,7 +174,7 @@ pub(crate) struct ConnectionArgs {
     /// addresses, networks; * is all
     #[arg(long, value_name = "LIST")]
     pub noproxy: Option<String>,
-    /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
+    /// HOST:PORT:ADDRESS[,ADDRESS]: use these addresses, whatever name servers say
     #[arg(long, value_name = "ENTRY")]
     pub resolve: Vec<Override>,
     /// HOST1:PORT1:HOST2:PORT2: connect to the second when asked for the first

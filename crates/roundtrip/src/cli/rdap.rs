@@ -176,7 +176,7 @@ pub(crate) struct RdapConnectionArgs {
     /// The certificate's key, if it is in another file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
-    /// HOST:PORT:ADDRESS[,ADDRESS]: these addresses, whatever name servers say
+    /// HOST:PORT:ADDRESS[,ADDRESS]: use these addresses, whatever name servers say
     #[arg(long, value_name = "ENTRY")]
     pub resolve: Vec<Override>,
     /// Ask these name servers, ADDRESS[:PORT][,…], instead of the system's
