@@ -14,7 +14,7 @@ const FLIGHT: f64 = 0.97;
 /// The shortest flight that shows how fast bytes arrive.
 const MIN_SEGMENTS: u64 = 4;
 /// BBR's startup gain, 2 / ln 2: the factor by which it sends faster than the measured bandwidth
-/// while that grows. Also, the tolerance for a flight.
+/// while that grows. The second value is the tolerance for a flight.
 const STARTUP_GAIN: f64 = 2.885;
 const STARTUP_SLACK: f64 = 0.2;
 

@@ -126,7 +126,7 @@ fn losses(line: &MeasuredWay) -> Option<String> {
     })
 }
 
-/// The party whose time it is, if the round trips are as expected.
+/// The party that took the time, if the round trips are as expected.
 fn by_party(line: &MeasuredWay, baseline: &MeasuredWay, rtt: f64, gap: f64) -> String {
     let waited = |line: &MeasuredWay| line.typical().and_then(|s| s.waited);
     let (Some(mine), Some(todays)) = (waited(line), waited(baseline)) else {

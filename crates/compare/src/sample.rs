@@ -15,7 +15,7 @@ use crate::way::Way;
 /// The result of one attempt to take a sample.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    /// The largest number of requests that it may have made.
+    /// The largest number of requests that the attempt may have made.
     pub(crate) requests: u32,
     /// The sample, or why there is none.
     pub(crate) outcome: Result<Sample, String>,

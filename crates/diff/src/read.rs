@@ -21,7 +21,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// The verb that made it.
+    /// The verb that made the report.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Probe(_) => "probe",

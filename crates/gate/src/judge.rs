@@ -167,7 +167,7 @@ pub(crate) enum Verdict {
     /// The request's body, of at most [`jmap::MAX_BODY`] bytes, decides whether it changes
     /// something; it is judged again with the body. The memory counts for this client.
     ReadBody(Option<IpAddr>),
-    /// The login service answers it, perhaps after its body was read.
+    /// The login service answers the request, perhaps after reading its body.
     Login(Box<LoginRequest>),
     Answer(OwnAnswer),
 }

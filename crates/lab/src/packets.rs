@@ -34,7 +34,7 @@ pub struct TracedPacket {
     pub again: bool,
     /// For a SYN-ACK: how many bytes of the SYN's payload it acknowledges.
     pub acknowledges: Option<u32>,
-    /// The path's effects on it, or why it was lost.
+    /// The path's effects on the packet, or why it was lost.
     pub path: Vec<String>,
     /// Bytes that this end had already sent, and that the other end had already received.
     pub repeated: Repeated,

@@ -189,7 +189,7 @@ pub enum NotKept {
     Announced,
     /// The server closed the connection while it was idle.
     Idle,
-    /// The server closed it while the request was on its way.
+    /// The server closed the connection while the request was on its way.
     Crossed,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct DepartingPacket {
     pub(crate) packet: Packet,
     pub(crate) way: Direction,
     pub(crate) due: Duration,
-    /// When the wire accepted it; `None` until then.
+    /// When the wire accepted the packet; `None` until then.
     pub(crate) sent: Option<Duration>,
 }
 

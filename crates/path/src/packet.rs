@@ -10,7 +10,7 @@ use crate::frame;
 pub(crate) struct Packet {
     /// `virtio_net_hdr`, Ethernet header, IP packet.
     frame: Vec<u8>,
-    /// The time at which it entered the path, on the path's clock.
+    /// The time at which the packet entered the path, on the path's clock.
     pub(crate) arrived: Duration,
     /// The changes made to the packet; only present if a recording will contain it.
     story: Option<Box<PacketHistory>>,

@@ -33,7 +33,7 @@ pub struct PerfArmOutcome {
 pub struct Visit {
     pub server: SideReport,
     pub client: SideReport,
-    /// The longest time without payload between its first and last byte.
+    /// The longest time without payload between the first and the last byte.
     pub pause: Duration,
 }
 

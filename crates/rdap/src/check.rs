@@ -49,7 +49,7 @@ pub struct Check {
     pub scope: Scope,
     /// The condition that must hold.
     pub rule: &'static str,
-    /// The document and section that requires it.
+    /// The document and section that requires the condition.
     pub source: &'static str,
 }
 

@@ -47,7 +47,7 @@ impl Flow {
         }
     }
 
-    /// The sequence number of the SYN with which it began.
+    /// The sequence number of the connection's SYN.
     pub(crate) fn first_sequence(&self) -> Option<u32> {
         match &self.carried {
             Carried::Tcp(flow) if flow.syn.is_some() => flow.first[0],

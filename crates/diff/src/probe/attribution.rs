@@ -56,9 +56,9 @@ pub struct Contribution {
     /// What was measured on each side: usually milliseconds; for [`ContributionKind::RoundTrips`]
     /// their number, and for [`ContributionKind::Path`] the length of one.
     pub sides: Option<(f64, f64)>,
-    /// The continuation of "130 ms of it is …".
+    /// Continues the sentence "130 ms of it is …".
     pub what: String,
-    /// The evidence for it; may be empty.
+    /// The evidence for this part; may be empty.
     pub why: String,
 }
 

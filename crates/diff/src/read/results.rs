@@ -47,7 +47,7 @@ pub(super) fn probe(
 struct ReportedHop {
     url: String,
     run: f64,
-    /// The position among the hops of its run.
+    /// The position among the hops of the same run.
     place: f64,
     failure: Option<String>,
     alone: Run,

@@ -75,7 +75,7 @@ pub struct Jwks {
     /// The minimum time between two reads if a token names a key that is missing.
     #[serde(default = "unknown_kid")]
     pub unknown_kid: Span,
-    /// The algorithms that its keys may use.
+    /// The algorithms that the keys of the set may use.
     #[serde(default = "Jwks::usual_algorithms")]
     pub algorithms: Vec<String>,
 }

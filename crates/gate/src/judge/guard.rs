@@ -316,7 +316,7 @@ impl Guard {
         now < pass.until() && pass.holds(now)
     }
 
-    /// The remaining time of its token and its session.
+    /// The remaining time of the pass's token and session.
     pub(crate) fn left(&self, pass: &Pass) -> Duration {
         let now = clock::seconds(self.wall.now());
         Duration::from_secs(u64::try_from(pass.end().saturating_sub(now)).unwrap_or(0))

@@ -44,7 +44,7 @@ pub(crate) struct Entry {
     pub(crate) bytes_down: u64,
     /// The server, by its number in the plan.
     pub(crate) upstream: u16,
-    /// Whether the connection to it is encrypted, and whether it was used before.
+    /// Whether the connection to the server is encrypted, and whether it was used before.
     pub(crate) upstream_secure: bool,
     pub(crate) reused: bool,
     pub(crate) retried: bool,

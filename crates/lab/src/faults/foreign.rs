@@ -108,7 +108,7 @@ impl ForeignKind {
         installed(self.program()).is_some()
     }
 
-    /// Whether a healthy exchange with it can be made in this way.
+    /// Whether a healthy exchange with this server can be made in this way.
     pub(super) fn is_healthy_over(self, strategy: Strategy) -> bool {
         let resumes = strategy.memory == Memory::Resume && self == Self::Nginx;
         let plain = !strategy.fast_open && (strategy.memory == Memory::Cold || resumes);

@@ -411,7 +411,7 @@ fn sends_fallback_segments(exchange: &Exchange) -> bool {
     FALLBACKS.iter().any(|sizes| sizes.contains(&theirs))
 }
 
-/// Whether the server itself reports that it took this long (Server-Timing).
+/// Whether the server itself reports that its work took this long (Server-Timing).
 fn is_reported(exchange: &Exchange, gap: f64) -> bool {
     exchange.reported().is_some_and(|said| said >= 0.5 * gap)
 }

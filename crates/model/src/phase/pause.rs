@@ -30,7 +30,7 @@ const RECUR: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pause {
     pub ms: f64,
-    /// The number of bytes of the answer that had arrived before it.
+    /// The number of bytes of the answer that had arrived before the pause.
     pub after: u64,
     /// A loss, or a path that stopped for a while, would look the same.
     pub doubtful: bool,

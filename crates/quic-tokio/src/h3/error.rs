@@ -14,7 +14,7 @@ pub enum H3Error {
     /// Our message has a field section that the peer does not accept. RFC 9114 §4.2.2.
     #[error("a field section of {size} bytes, but the peer accepts {limit}")]
     SectionTooLarge { size: u64, limit: u64 },
-    /// The peer's GOAWAY says that it does not accept this request.
+    /// The peer's GOAWAY says that the peer does not accept this request.
     #[error("the peer accepts no more requests on this connection")]
     GoingAway,
 }

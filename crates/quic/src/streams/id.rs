@@ -37,12 +37,12 @@ impl StreamId {
         self.0 & 0x2 == 0
     }
 
-    /// Whether the client opened it.
+    /// Whether the client opened the stream.
     pub fn is_client(self) -> bool {
         self.0 & 0x1 == 0
     }
 
-    /// The number of streams of its kind that were opened before it.
+    /// The number of streams of the same kind that were opened before this one.
     pub fn index(self) -> u64 {
         self.0 >> 2
     }

@@ -275,7 +275,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// The time at which it ends; `None` if the clock cannot represent it.
+    /// The time of the end; `None` if the clock cannot represent it.
     pub(crate) fn after(self, now: SystemTime) -> Option<SystemTime> {
         match self {
             Self::In(time) => now.checked_add(time),

@@ -16,7 +16,7 @@ const IP_ADDRESS: u8 = 0x87;
 pub struct Certificate {
     pub subject: DistinguishedName,
     pub issuer: DistinguishedName,
-    /// The host names and addresses for which it is valid.
+    /// The host names and addresses for which the certificate is valid.
     pub names: Vec<String>,
     /// Seconds since 1970.
     pub not_before: i64,

@@ -9,13 +9,12 @@ use super::{ON_TIME, ON_TIME_MS, ms};
 const GROWTH: f64 = 1.25;
 /// The same factor in slow start. It is less than 2, because the last segment may be small.
 const DOUBLED: f64 = 1.8;
-/// As a share of the flight before: a window that no longer grows is filled at least this far
-/// again.
+/// A window that no longer grows is filled again at least to this share of the flight before.
 const AGAIN: f64 = 0.8;
 /// In round trips: the next flight of a window begins before this, even if it is delayed.
 const LATEST_FLIGHT: f64 = 2.5;
-/// As shares of the client's receive window: how many bytes arrive in a round trip if only that
-/// window limits the rate. On Linux, a window that is not full is twice as large.
+/// The bytes that arrive in a round trip if only the client's receive window limits the rate, as
+/// shares of that window. On Linux, a window that is not full is twice as large.
 const FILLED: std::ops::RangeInclusive<f64> = 0.75..=1.15;
 /// The number of flights in a row, each a round trip after the one before, that are not chance if
 /// the path varies by no more than `MAX_VARIES` round trips.

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::accept::front) enum StreamEnd {
     Well,
-    /// The client reset it, or made gate reset it.
+    /// The client reset the stream, or made gate reset it.
     Reset,
 }
 
