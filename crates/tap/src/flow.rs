@@ -60,6 +60,8 @@ pub(crate) struct Flow {
     pending: Option<Pending>,
     /// The number of bytes that the kernel has accepted, as far as the tap has seen.
     accepted: u64,
+    /// What the program sent was seen only in the kernel's counters.
+    is_unseen: bool,
     turn: ExchangeParts,
     handshake: HandshakeTimes,
     /// The number of exchanges on the connection so far.
@@ -106,6 +108,7 @@ impl Flow {
             heard: ServerBytes::default(),
             pending: None,
             accepted: 0,
+            is_unseen: false,
             turn,
             handshake: HandshakeTimes::default(),
             turns: 0,
@@ -274,24 +277,51 @@ impl Flow {
             return None;
         }
         let Some(pending) = pending else {
-            // Short writes and files that the kernel sends are not noticed.
-            let at = surroundings.now - info.idle().0;
-            self.turn.sent(at, taken, false);
-            return None;
+            return self.sends_unseen(taken, info, surroundings);
         };
         let whole = pending.length.min(taken);
         let known = usize::try_from(whole).unwrap_or(usize::MAX);
         let known = pending.bytes.get(..known).unwrap_or(&pending.bytes);
         let written = self.spoken.read(known, whole);
         let ended = if self.begins_another(&written, pending.at) {
-            let ended = self.conclude(surroundings);
-            self.turn = ExchangeParts::on_kept(self.bystander.past());
-            self.heard.begin(info.bytes_received());
-            ended
+            self.next_turn(info, surroundings)
         } else {
             None
         };
         self.record(pending.at, whole, written);
+        ended
+    }
+
+    /// Accounts for bytes that left although no call was noticed: short writes, those through a
+    /// standard stream, and files that the kernel sends. If nothing else was ever sent, they are
+    /// requests.
+    fn sends_unseen(
+        &mut self,
+        bytes: u64,
+        info: &TcpInfo,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Option<roundtrip_model::Exchange> {
+        let at = surroundings.now - info.idle().0;
+        let is_request = self.spoken.protocol() == Protocol::Unknown;
+        self.is_unseen |= is_request;
+        let ended = if is_request && self.turn.answer_bytes() > 0 {
+            self.next_turn(info, surroundings)
+        } else {
+            None
+        };
+        self.turn.sent(at.max(self.began), bytes, is_request);
+        ended
+    }
+
+    /// Ends the exchange that is under way, and begins another one on the same connection.
+    fn next_turn(
+        &mut self,
+        info: &TcpInfo,
+        surroundings: &mut Surroundings<'_>,
+    ) -> Option<roundtrip_model::Exchange> {
+        let ended = self.conclude(surroundings);
+        self.turn = ExchangeParts::on_kept(self.bystander.past());
+        self.heard.begin(info.bytes_received());
         ended
     }
 

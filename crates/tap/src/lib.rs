@@ -51,6 +51,8 @@ pub struct Sight {
     pub socket_calls: u64,
     /// Connections that the program opened.
     pub connections: u64,
+    /// Connections that it inherited, or accepted and sent on: their exchanges are not explained.
+    pub not_opened: u64,
     /// Calls of processes that the tap may not look into.
     pub denied: u64,
     /// Whether the program has used io_uring, whose operations are not system calls.
@@ -74,6 +76,15 @@ impl Sight {
             notes.push(format!(
                 "{} calls came from processes that the tap may not inspect",
                 self.denied
+            ));
+        }
+        if self.not_opened > 0 {
+            notes.push(format!(
+                "{} accepted or inherited, not opened by the program, and not explained here; a capture shows them",
+                match self.not_opened {
+                    1 => "1 connection was".to_owned(),
+                    many => format!("{many} connections were"),
+                }
             ));
         }
         if self.quic_datagrams > 0 {

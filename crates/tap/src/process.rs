@@ -7,6 +7,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
+/// How many sockets of a process are looked at when one has to be found.
+const MAX_SOCKETS: usize = 4096;
+
 /// The running processes, by the id of their first thread.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
@@ -43,6 +46,15 @@ impl Processes {
         Ok(pidfd_getfd(known, number, PidfdGetfdFlags::empty())?)
     }
 
+    /// The numbers of all descriptors of sockets, and the processes that have them.
+    pub(crate) fn sockets(&self) -> Vec<(i32, i32)> {
+        let all = self.known.keys().flat_map(|process| {
+            let numbers = sockets_of(*process);
+            numbers.into_iter().map(|number| (*process, number))
+        });
+        all.collect()
+    }
+
     /// Forgets a process that has ended: its ids may be reused.
     pub(crate) fn ended(&mut self, process: i32) {
         self.known.remove(&process);
@@ -53,6 +65,20 @@ impl Processes {
 pub(crate) fn open(process: i32) -> io::Result<OwnedFd> {
     let id = Pid::from_raw(process).ok_or(io::ErrorKind::NotFound)?;
     Ok(pidfd_open(id, PidfdFlags::empty())?)
+}
+
+/// The descriptors of a process that refer to sockets, as far as that can be read.
+fn sockets_of(process: i32) -> Vec<i32> {
+    let Ok(listed) = fs::read_dir(format!("/proc/{process}/fd")) else {
+        return Vec::new();
+    };
+    let is_socket = |entry: &fs::DirEntry| {
+        let link = fs::read_link(entry.path());
+        link.is_ok_and(|link| link.to_string_lossy().starts_with("socket:"))
+    };
+    let sockets = listed.flatten().filter(is_socket);
+    let numbers = sockets.map(|entry| entry.file_name().to_string_lossy().parse());
+    numbers.flatten().take(MAX_SOCKETS).collect()
 }
 
 fn group_of(thread: i32) -> io::Result<i32> {

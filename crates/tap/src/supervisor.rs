@@ -6,7 +6,7 @@
 
 mod sockets;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -66,22 +66,24 @@ pub(crate) fn run(
     stop: &StopSignal,
     sink: impl FnMut(Exchange),
 ) -> Result<Sight, TapError> {
-    let Some(listener) = greet(line, stop)? else {
+    let Some((process, listener)) = greet(line, stop)? else {
         return Ok(Sight::default());
     };
     let standby = Standby::start(listener.as_fd()).map_err(TapError::Supervisor)?;
     sys::wake_in_step(listener.as_fd());
+    let mut supervisor = Supervisor::new(listener, standby, sink).map_err(TapError::Supervisor)?;
+    supervisor.watch(stop).map_err(TapError::Supervisor)?;
+    supervisor.inherits(process);
     // The program begins.
     let mut line = line;
     line.write_all(&[0]).map_err(TapError::Line)?;
-    let mut supervisor = Supervisor::new(listener, standby, sink).map_err(TapError::Supervisor)?;
-    supervisor.watch(stop).map_err(TapError::Supervisor)?;
     supervisor.follow().map_err(TapError::Supervisor)?;
     Ok(supervisor.finish())
 }
 
-/// Receives the first message of the program, and fetches the listener. `None` if it never started.
-fn greet(line: &UnixStream, stop: &StopSignal) -> Result<Option<OwnedFd>, TapError> {
+/// Receives the first message of the program: its process, and the listener, which is fetched.
+/// `None` if it never started.
+fn greet(line: &UnixStream, stop: &StopSignal) -> Result<Option<(i32, OwnedFd)>, TapError> {
     let mut ready = [
         rustix::event::PollFd::new(line, rustix::event::PollFlags::IN),
         rustix::event::PollFd::new(&stop.0, rustix::event::PollFlags::IN),
@@ -110,7 +112,7 @@ fn greet(line: &UnixStream, stop: &StopSignal) -> Result<Option<OwnedFd>, TapErr
         Ok(rustix::process::pidfd_getfd(&process, number(4), flags)?)
     });
     match fetched {
-        Ok(listener) => Ok(Some(listener)),
+        Ok(listener) => Ok(Some((number(0), listener))),
         Err(error) => {
             // The program gives up, and the command fails to start.
             let _ = line.write_all(&[1]);
@@ -133,6 +135,8 @@ pub(crate) struct Supervisor<S> {
     lookups: Lookups,
     attempts: Vec<(i32, Attempt)>,
     sight: Sight,
+    /// Connections on which the program sent, but which it did not open.
+    not_opened: HashSet<u64>,
     looked: u64,
     swept: u64,
 }
@@ -153,6 +157,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
             lookups: Lookups::default(),
             attempts: Vec::new(),
             sight: Sight::default(),
+            not_opened: HashSet::new(),
             looked: 0,
             swept: 0,
         };

@@ -185,6 +185,7 @@ impl ProgramResult<'_> {
                 "calls": sight.calls,
                 "socket_calls": sight.socket_calls,
                 "connections": sight.connections,
+                "not_opened": sight.not_opened,
                 "denied": sight.denied,
                 "io_uring": sight.io_uring,
                 "quic_datagrams": sight.quic_datagrams,

@@ -19,6 +19,7 @@ const MAX_RACE: Duration = Duration::from_secs(10);
 /// The longest attempt that can be a refusal, which comes at once; a longer attempt was abandoned.
 const MAX_REFUSAL_LENGTH: Duration = Duration::from_millis(900);
 const MAX_ATTEMPTS: usize = 256;
+const UNSEEN: &str = "the program sent this through a standard stream or in very short writes: what it asked for was not seen, and when it did is known to a few milliseconds";
 
 /// The surroundings of a connection: the time, the process's lookups, and failed attempts.
 pub(crate) struct Surroundings<'a> {
@@ -120,6 +121,8 @@ impl Flow {
                 "{before} bytes came unprompted before the answer: inferred from their size and time"
             ));
         }
+        let unseen = self.is_unseen.then(|| UNSEEN.to_owned());
+        exchange.notes.extend(unseen);
         let given_up = self.peer_closed.unwrap_or(surroundings.now).max(end);
         let end = answered.map_or(given_up, |answer| answer.last.max(answer.sent));
         events.push((end, Event::Finished));

@@ -1,7 +1,8 @@
 //! The program's sockets: what the loop does with each, at a call and at an arrival.
 
+use std::collections::HashSet;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use roundtrip_model::{Exchange, Moment};
 use roundtrip_net::TcpInfo;
@@ -18,6 +19,8 @@ use crate::sys::{self, Call};
 const LONG_HEADER: u8 = 0xc0;
 /// A client's first datagrams are at least this long, in bytes. RFC 9000 §14.1.
 const MIN_INITIAL: u64 = 1200;
+/// Connections that the program did not open are counted up to this number.
+const MAX_COUNTED: usize = 65_536;
 
 impl<S: FnMut(Exchange)> Supervisor<S> {
     /// The socket of a call, and its cookie, which no other socket ever has. `None` if it is not a
@@ -100,7 +103,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
     }
 
     /// A connection that is opened by sending: fast open. Connections that were accepted or
-    /// inherited are not followed.
+    /// inherited are counted and not followed.
     fn opens_with_data(
         &mut self,
         call: &Call,
@@ -108,6 +111,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         now: Moment,
     ) -> io::Result<()> {
         if memory::flags(call) & libc::MSG_FASTOPEN as u64 == 0 {
+            self.has_not_opened(cookie);
             return Ok(());
         }
         let sent = memory::outgoing(call, MAX_COPIED).into_iter().next();
@@ -150,6 +154,52 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         Ok(())
     }
 
+    fn has_not_opened(&mut self, cookie: u64) {
+        if self.not_opened.len() < MAX_COUNTED && self.not_opened.insert(cookie) {
+            self.sight.not_opened += 1;
+        }
+    }
+
+    /// Counts the connections that the program has before it begins.
+    pub(super) fn inherits(&mut self, process: i32) {
+        // Where that cannot be read, nothing else can be.
+        let _ = self.process_of(process);
+        for (process, number) in self.processes.sockets() {
+            let copy = self.processes.descriptor(process, number);
+            let is_open = |socket: &Socket| is_tcp(socket) && socket.peer_addr().is_ok();
+            let socket = copy.map(Socket::from).ok().filter(is_open);
+            if let Some(Ok(cookie)) = socket.map(|socket| socket.cookie()) {
+                self.has_not_opened(cookie);
+            }
+        }
+    }
+
+    /// The socket of a connection, by another descriptor: the program has duplicated and closed the
+    /// one that was known.
+    fn find(&mut self, cookie: u64) -> Option<Socket> {
+        let all = self.processes.sockets().into_iter();
+        let mut all = all.map(|(process, descriptor)| Holder {
+            process,
+            descriptor,
+        });
+        let (holder, socket) =
+            all.find_map(|holder| Some((holder, self.reach(holder, cookie)?)))?;
+        self.flows.get_mut(&cookie)?.holder = holder;
+        Some(socket)
+    }
+
+    /// The cookies of the sockets that are open anywhere: the kernel removes others from the epoll
+    /// instance (proc_pid_fdinfo(5)).
+    fn open_anywhere(&self) -> HashSet<u64> {
+        let listed = format!("/proc/self/fdinfo/{}", self.poll.as_raw_fd());
+        let listed = std::fs::read_to_string(listed).unwrap_or_default();
+        let cookies = listed.lines().filter_map(|line| {
+            let (_, data) = line.split_once("data:")?;
+            u64::from_str_radix(data.split_whitespace().next()?, 16).ok()
+        });
+        cookies.collect()
+    }
+
     /// Makes a copy of a holder's socket, if it is still the same.
     fn reach(&self, holder: Holder, cookie: u64) -> Option<Socket> {
         let copy = self.processes.descriptor(holder.process, holder.descriptor);
@@ -171,7 +221,11 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         let Some(flow) = self.flows.get(&cookie) else {
             return;
         };
-        let Some(socket) = self.reach(flow.holder, cookie) else {
+        let (holder, is_curious) = (flow.holder, flow.is_curious());
+        let is_told = !flags.is_empty();
+        let reached = self.reach(holder, cookie);
+        let found = || is_told.then(|| self.find(cookie)).flatten();
+        let Some(socket) = reached.or_else(found) else {
             if let Some(flow) = self.flows.get_mut(&cookie)
                 && flags.contains(EventFlags::ERR)
             {
@@ -180,7 +234,7 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
             return;
         };
         let is_readable = flags.contains(EventFlags::IN) && !flags.contains(EventFlags::ERR);
-        let wants_bytes = is_readable && flow.is_curious();
+        let wants_bytes = is_readable && is_curious;
         let Some(before) = TcpInfo::from_socket(&socket) else {
             return;
         };
@@ -251,7 +305,11 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
             let is_there = self.reach(flow.holder, *cookie).is_some();
             (!is_there).then_some(*cookie)
         };
-        let gone: Vec<u64> = self.flows.iter().filter_map(gone).collect();
+        let mut gone: Vec<u64> = self.flows.iter().filter_map(gone).collect();
+        if !gone.is_empty() {
+            let open = self.open_anywhere();
+            gone.retain(|cookie| !open.contains(cookie));
+        }
         let mut over: Vec<Flow> = gone.iter().filter_map(|c| self.flows.remove(c)).collect();
         // Failed attempts belong to the connection that won.
         over.sort_by_key(|flow| (flow.opened.is_some(), flow.began));

@@ -6,6 +6,7 @@
 mod clients;
 mod crowd;
 mod server;
+mod shells;
 #[path = "../../../../tests/skip.rs"]
 mod skip;
 mod unchanged;

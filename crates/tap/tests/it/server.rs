@@ -38,12 +38,17 @@ pub(crate) struct Followed {
     pub(crate) sight: Sight,
 }
 
-pub(crate) fn follow(mut command: Command) -> Followed {
+pub(crate) fn follow(command: Command) -> Followed {
+    follow_with(command, Stdio::null())
+}
+
+/// Follows a program with this standard input.
+pub(crate) fn follow_with(mut command: Command, input: Stdio) -> Followed {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = seen.clone();
     let add = move |exchange| sink.lock().unwrap().push(exchange);
     let tap = Tap::arm(&mut command, add).unwrap();
-    command.stdin(Stdio::null());
+    command.stdin(input);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn();
     drop(command);
