@@ -259,6 +259,10 @@ impl LookupService for Lookups {
     fn may_pass(&self, found: &Found) -> bool {
         found.failed_at_a_server()
     }
+
+    fn size(&self, found: &Found) -> usize {
+        found.size()
+    }
 }
 
 /// How lookups ended, counted.

@@ -1,6 +1,7 @@
 //! Schedules the queries of a list: each query waits in the lane of its server, each server gets as
 //! many queries at once as it allows, and no server waits for another. The number of waiting
-//! queries is bounded, however long the list is.
+//! queries is bounded, and so are the results that wait for an earlier one, however long the list
+//! is.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::future::Future;
@@ -16,6 +17,9 @@ const MAX_WAITING: usize = 20_000;
 const MAX_RUNNING: usize = 2_000;
 /// How far a result can be ahead of the next one to be reported, in positions.
 const MAX_POSITIONS_AHEAD: u64 = 20_000;
+/// The largest size of the results that wait for an earlier one, in bytes of their answers. Beyond
+/// it, only the lookup that they wait for is started.
+const MAX_HELD_SIZE: usize = 32 << 20;
 
 /// Parses queries and looks them up.
 pub trait LookupService: 'static {
@@ -32,6 +36,9 @@ pub trait LookupService: 'static {
 
     /// Whether another attempt could succeed.
     fn may_pass(&self, outcome: &Self::Outcome) -> bool;
+
+    /// The size of the answers in bytes.
+    fn size(&self, outcome: &Self::Outcome) -> usize;
 }
 
 /// How to process a list.
@@ -78,6 +85,7 @@ pub async fn serve<A: LookupService>(
         failed: Vec::new(),
         repeated: HashSet::new(),
         held: BTreeMap::new(),
+        held_size: 0,
         next: 0,
         tally: ListProgress::default(),
         tell,
@@ -103,6 +111,8 @@ struct Scheduler<A: LookupService, T> {
     /// Results that wait for results of earlier entries; `None` for an entry that an earlier run
     /// has reported.
     held: BTreeMap<u64, Option<(Line, A::Outcome)>>,
+    /// The size of the answers in `held`.
+    held_size: usize,
     next: u64,
     tally: ListProgress,
     tell: T,
@@ -111,7 +121,8 @@ struct Scheduler<A: LookupService, T> {
 
 #[derive(Default)]
 struct ServerQueue {
-    /// The waiting queries as text, which takes less memory than parsed queries.
+    /// The waiting queries in the order of the list, as text, which takes less memory than parsed
+    /// queries.
     waiting: VecDeque<Line>,
     running: usize,
 }
@@ -160,7 +171,11 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
 
     fn has_room(&self) -> bool {
         let near = !self.order.ordered || self.tally.read < self.next + MAX_POSITIONS_AHEAD;
-        near && self.waiting + self.failed.len() < MAX_WAITING
+        near && !self.holds_too_much() && self.waiting + self.failed.len() < MAX_WAITING
+    }
+
+    fn holds_too_much(&self) -> bool {
+        self.held_size > MAX_HELD_SIZE
     }
 
     /// Skips an entry that an earlier run has reported.
@@ -204,14 +219,27 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
         if lane.running + lane.waiting.len() < self.order.at_once.max(1) {
             self.ready.push_back(name);
         }
-        lane.waiting.push_back(entry);
+        // Only an entry that is repeated can be before others.
+        let at = lane.waiting.partition_point(|w| w.place < entry.place);
+        lane.waiting.insert(at, entry);
         self.waiting += 1;
+    }
+
+    /// The lane of the next lookup to start.
+    fn next_ready(&mut self) -> Option<Rc<str>> {
+        if !self.holds_too_much() {
+            return self.ready.pop_front();
+        }
+        let first = |name| self.lanes.get(name)?.waiting.front();
+        let is_awaited = |name| first(name).is_some_and(|line| line.place == self.next);
+        let at = self.ready.iter().position(is_awaited)?;
+        self.ready.remove(at)
     }
 
     fn start(&mut self) {
         let most = if self.order.serial { 1 } else { MAX_RUNNING };
         while self.running.len() < most {
-            let Some(name) = self.ready.pop_front() else {
+            let Some(name) = self.next_ready() else {
                 break;
             };
             let Some(lane) = self.lanes.get_mut(&name) else {
@@ -259,6 +287,7 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
 
     fn deliver(&mut self, entry: Line, outcome: A::Outcome) {
         if self.order.ordered {
+            self.held_size += self.asker.size(&outcome);
             self.held.insert(entry.place, Some((entry, outcome)));
             self.tell_held();
         } else {
@@ -270,6 +299,7 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
         while let Some(held) = self.held.remove(&self.next) {
             self.next += 1;
             if let Some((entry, outcome)) = held {
+                self.held_size -= self.asker.size(&outcome);
                 self.tell_one(entry, outcome);
             }
         }
@@ -284,198 +314,4 @@ impl<A: LookupService, T: FnMut(Line, A::Outcome, ListProgress) -> bool> Schedul
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::{Cell, RefCell};
-    use std::time::Duration;
-
-    use super::*;
-
-    /// A word is `LANE:MS`; its lookup takes that many milliseconds.
-    #[derive(Default)]
-    struct Sleeper {
-        running: RefCell<HashMap<String, (usize, usize)>>,
-        most: Cell<usize>,
-    }
-
-    impl LookupService for Sleeper {
-        type Query = (String, u64);
-        type Outcome = String;
-
-        fn read(&self, text: &str) -> Result<Self::Query, String> {
-            let (lane, ms) = text.split_once(':').ok_or("no query")?;
-            Ok((lane.into(), ms.parse().map_err(|_| "no number")?))
-        }
-
-        fn lane(&self, query: &Self::Query) -> Rc<str> {
-            query.0.as_str().into()
-        }
-
-        fn may_pass(&self, outcome: &String) -> bool {
-            outcome.starts_with("ill")
-        }
-
-        async fn ask(&self, (lane, ms): Self::Query) -> String {
-            {
-                let mut running = self.running.borrow_mut();
-                let (now, most) = running.entry(lane.clone()).or_default();
-                *now += 1;
-                *most = (*most).max(*now);
-                let all = running.values().map(|(now, _)| now).sum();
-                self.most.set(self.most.get().max(all));
-            }
-            tokio::time::sleep(Duration::from_millis(ms)).await;
-            if let Some((now, _)) = self.running.borrow_mut().get_mut(&lane) {
-                *now -= 1;
-            }
-            format!("{lane} after {ms}")
-        }
-    }
-
-    fn order(at_once: usize) -> ListOptions {
-        ListOptions {
-            ordered: false,
-            at_once,
-            serial: false,
-            retries: false,
-        }
-    }
-
-    /// Returns the words in the order in which they were reported.
-    async fn run(words: Vec<String>, order: ListOptions, asker: &Rc<Sleeper>) -> Vec<String> {
-        let lines = super::super::list::read(vec![super::super::list::Part::Words(words)]);
-        let mut told = Vec::new();
-        let served = serve(
-            asker.clone(),
-            lines,
-            order,
-            |_| false,
-            |entry, outcome, _| {
-                told.push(format!("{} {outcome}", entry.place));
-                true
-            },
-        );
-        let tally = served.await.unwrap();
-        assert_eq!(
-            (tally.read, tally.told),
-            (told.len() as u64, told.len() as u64)
-        );
-        told
-    }
-
-    fn words(list: &[&str]) -> Vec<String> {
-        list.iter().map(|w| (*w).to_owned()).collect()
-    }
-
-    #[tokio::test]
-    async fn results_are_reported_as_they_finish_or_in_order() {
-        let asker = Rc::default();
-        let list = words(&["a:300", "b:10", "nonsense"]);
-        let told = run(list.clone(), order(9), &asker).await;
-        assert_eq!(told, ["2 no query", "1 b after 10", "0 a after 300"]);
-        let ordered = ListOptions {
-            ordered: true,
-            ..order(9)
-        };
-        let told = run(list, ordered, &asker).await;
-        assert_eq!(told, ["0 a after 300", "1 b after 10", "2 no query"]);
-    }
-
-    #[tokio::test]
-    async fn each_lane_has_its_limit_and_no_lane_waits_for_another() {
-        let asker: Rc<Sleeper> = Rc::default();
-        let mut list = vec!["slow:20".to_owned(); 40];
-        list.extend(vec!["fast:1".to_owned(); 40]);
-        let told = run(list, order(3), &asker).await;
-        assert_eq!(told.len(), 80);
-        let running = asker.running.borrow();
-        assert_eq!(running["slow"], (0, 3));
-        assert_eq!(running["fast"], (0, 3));
-        let end = told.last().unwrap();
-        assert!(end.contains("slow"), "{end}");
-    }
-
-    #[tokio::test]
-    async fn serial_lookups_run_one_after_another() {
-        let asker: Rc<Sleeper> = Rc::default();
-        let serial = ListOptions {
-            serial: true,
-            ..order(9)
-        };
-        let told = run(words(&["a:9", "b:1", "c:3"]), serial, &asker).await;
-        assert_eq!(told, ["0 a after 9", "1 b after 1", "2 c after 3"]);
-        assert_eq!(asker.most.get(), 1);
-    }
-
-    #[tokio::test]
-    async fn reported_entries_are_skipped_and_the_caller_can_stop() {
-        let asker: Rc<Sleeper> = Rc::default();
-        let lines = || {
-            let list = words(&["a:1", "a:2", "a:3", "a:4"]);
-            super::super::list::read(vec![super::super::list::Part::Words(list)])
-        };
-        let ordered = ListOptions {
-            ordered: true,
-            ..order(1)
-        };
-        let mut told = Vec::new();
-        let skip = |place| place == 0 || place == 2;
-        let served = serve(asker.clone(), lines(), ordered, skip, |entry, _, _| {
-            told.push(entry.place);
-            true
-        });
-        assert_eq!(served.await.unwrap().read, 4);
-        assert_eq!(told, [1, 3]);
-        let served = serve(asker, lines(), ordered, |_| false, |_, _, _| false);
-        assert_eq!(served.await.unwrap().told, 1);
-    }
-
-    #[tokio::test]
-    async fn failed_entries_are_repeated_once_at_the_end() {
-        let asker: Rc<Sleeper> = Rc::default();
-        for ordered in [false, true] {
-            let again = ListOptions {
-                ordered,
-                retries: true,
-                ..order(2)
-            };
-            let list = words(&["ill:1", "a:1", "nonsense", "ill:2", "b:9"]);
-            let mut told = run(list, again, &asker).await;
-            if !ordered {
-                assert!(
-                    told[3..].iter().all(|line| line.contains("ill")),
-                    "{told:?}"
-                );
-                told.sort();
-            }
-            let places: Vec<&str> = told.iter().filter_map(|l| l.get(..1)).collect();
-            assert_eq!(places, ["0", "1", "2", "3", "4"]);
-        }
-    }
-
-    #[tokio::test]
-    async fn failed_entries_are_repeated_before_there_are_too_many() {
-        let asker: Rc<Sleeper> = Rc::default();
-        let list = (0..3 * MAX_WAITING).map(|_| "ill:0".to_owned()).collect();
-        let lines = super::super::list::read(vec![super::super::list::Part::Words(list)]);
-        let again = ListOptions {
-            retries: true,
-            ..order(100)
-        };
-        let (mut ahead, mut told) = (0, HashSet::new());
-        let tell = |entry: Line, _, tally: ListProgress| {
-            ahead = ahead.max(tally.read - tally.told);
-            told.insert(entry.place)
-        };
-        let tally = serve(asker, lines, again, |_| false, tell).await.unwrap();
-        assert_eq!((tally.told, told.len()), (tally.read, 3 * MAX_WAITING));
-        assert!(ahead < 2 * MAX_WAITING as u64, "{ahead}");
-    }
-
-    #[tokio::test]
-    async fn a_long_list_is_processed_completely() {
-        let asker: Rc<Sleeper> = Rc::default();
-        let list = (0..50_000).map(|n| format!("{}:0", n % 7)).collect();
-        assert_eq!(run(list, order(100), &asker).await.len(), 50_000);
-        assert!(asker.most.get() <= MAX_RUNNING);
-    }
-}
+mod tests;

@@ -227,6 +227,11 @@ impl Outcome {
         self.state() == State::Failed && asked
     }
 
+    /// The size of all answers in bytes.
+    pub fn size(&self) -> usize {
+        self.sources().map(|source| source.body.len()).sum()
+    }
+
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         let registrar = self.registrar.as_ref().and_then(|r| r.as_ref().ok());
         let registry = self.registry.as_deref().into_iter();
