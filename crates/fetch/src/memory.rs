@@ -28,6 +28,7 @@ pub use error::MemoryError;
 pub use stamp::Stamp;
 
 use directory::Directory;
+use roundtrip_wire::hex;
 use rustix::io::Errno;
 
 /// The largest total size in bytes; the oldest answers are removed first.
@@ -47,6 +48,8 @@ pub struct Memory {
     /// Writing has failed, and the reason has been reported: nothing more is written.
     is_full: AtomicBool,
     notes: Mutex<Vec<String>>,
+    /// What the caller trusts, if not what the system trusts.
+    trust: Option<String>,
 }
 
 impl Memory {
@@ -67,6 +70,17 @@ impl Memory {
             Err(refused) => return Err(refused),
         }
         Ok(memory)
+    }
+
+    /// Keeps answers and documents apart from those that were received with another trust in
+    /// certificates: anyone could have sent them.
+    #[must_use]
+    pub fn apart(self, trust: &[u8; 32]) -> Self {
+        let (start, _) = trust.split_at(8);
+        Self {
+            trust: Some(hex(start)),
+            ..self
+        }
     }
 
     /// Makes a memory that stores nothing.

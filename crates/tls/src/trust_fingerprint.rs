@@ -7,6 +7,13 @@ use std::path::Path;
 
 use crate::{Identity, Roots, TlsError, digest};
 
+impl Roots {
+    /// A digest that is the same for the same trust.
+    pub fn fingerprint(&self) -> Result<[u8; 32], TlsError> {
+        trust_fingerprint(self, None)
+    }
+}
+
 /// A digest that is the same for the same trust and the same identity.
 ///
 /// Files are identified by number, size and time of their last change, and are not read: when a

@@ -143,7 +143,7 @@ impl Memory {
         if !may_be_kept(request) {
             return None;
         }
-        let key = key(request);
+        let key = self.key(request);
         let (directory, name) = self.answer_place(&key)?;
         let limit = (MAX_BODY_LENGTH + file::MAX_HEAD_LENGTH) as u64;
         let stored = self.read(directory, &name, limit, file::decode)?;
@@ -164,7 +164,7 @@ impl Memory {
         if !has_meaning || !may_be_kept(request) {
             return false;
         }
-        let key = key(request);
+        let key = self.key(request);
         let Some(stored) = to_be_kept(request, received) else {
             self.drop_answer(&key);
             return false;
@@ -185,7 +185,7 @@ impl Memory {
             return None;
         }
         let confirmed = freshness::confirmed(stored, received)?;
-        let key = key(request);
+        let key = self.key(request);
         if Directives::from_headers(&confirmed.headers).no_store {
             self.drop_answer(&key);
         } else if may_be_kept(request) {
@@ -216,6 +216,17 @@ impl Memory {
             // Usually there is no such file.
             let _ = directory.remove(&name);
         }
+    }
+
+    /// The key of an answer to this request.
+    fn key(&self, request: &Request<'_>) -> Vec<u8> {
+        let url = request.url.split('#').next().unwrap_or_default();
+        let mut key = format!("{} {url}\n{}", request.method, field(request, "accept"));
+        if let Some(trust) = &self.trust {
+            key.push('\n');
+            key.push_str(trust);
+        }
+        key.into_bytes()
     }
 
     fn answer_place(&self, key: &[u8]) -> Option<(&super::Directory, String)> {
@@ -333,12 +344,6 @@ fn field(request: &Request<'_>, name: &str) -> String {
         .filter(|(n, _)| n.eq_ignore_ascii_case(name));
     let lines: Vec<&str> = lines.map(|(_, value)| value.trim()).collect();
     lines.join(", ")
-}
-
-/// The key of an answer to this request.
-fn key(request: &Request<'_>) -> Vec<u8> {
-    let url = request.url.split('#').next().unwrap_or_default();
-    format!("{} {url}\n{}", request.method, field(request, "accept")).into_bytes()
 }
 
 #[cfg(test)]

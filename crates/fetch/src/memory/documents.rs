@@ -4,7 +4,10 @@
 //! The caller has parsed each copy before it is stored: a stored copy was valid, and only another
 //! valid copy replaces it.
 
+use std::time::SystemTime;
+
 use super::codec::{Form, Reader, Writer};
+use super::directory::Directory;
 use super::{Memory, Stamp};
 
 const FORM: Form = Form {
@@ -14,6 +17,8 @@ const FORM: Form = Form {
 /// The limit in bytes. The largest registry of IANA has some hundred kilobytes.
 const MAX_BODY: usize = 16 << 20;
 const MAX_FIELD: usize = 4 << 10;
+/// The largest number of files that are examined at once.
+const MAX_ITEMS: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Document {
@@ -60,20 +65,41 @@ impl Memory {
     pub fn document(&self, name: &str) -> Option<Document> {
         let directory = self.documents()?;
         let limit = (MAX_BODY + (16 << 10)) as u64;
-        self.read(directory, &file_name(name)?, limit, Document::decode)
+        self.read(directory, &self.file_name(name)?, limit, Document::decode)
     }
 
     /// Stores a copy that the caller has found to be complete and valid.
     pub fn keep_document(&self, name: &str, copy: &Document) -> bool {
-        let parts = self.documents().zip(file_name(name)).zip(copy.encode());
-        parts.is_some_and(|((directory, name), bytes)| self.write(directory, &name, &[&bytes]))
+        let parts = self.documents().zip(self.file_name(name));
+        let Some(((directory, file), bytes)) = parts.zip(copy.encode()) else {
+            return false;
+        };
+        if self.trust.is_some() {
+            remove_others(directory, &format!("{name}.trust-"), &file);
+        }
+        self.write(directory, &file, &[&bytes])
+    }
+
+    fn file_name(&self, name: &str) -> Option<String> {
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let fits = !name.is_empty() && name.len() <= 64 && name.bytes().all(is_plain);
+        fits.then(|| match &self.trust {
+            None => format!("{name}.copy"),
+            Some(trust) => format!("{name}.trust-{trust}"),
+        })
     }
 }
 
-fn file_name(name: &str) -> Option<String> {
-    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let fits = !name.is_empty() && name.len() <= 64 && name.bytes().all(is_plain);
-    fits.then(|| format!("{name}.copy"))
+/// Removes the copies of a document that were received with yet another trust: a user who tries
+/// many certificates needs one of them.
+fn remove_others(directory: &Directory, begin: &str, kept: &str) {
+    let now = Stamp::from_time(SystemTime::now());
+    for item in directory.finished(MAX_ITEMS, now).unwrap_or_default() {
+        if item.name.starts_with(begin) && item.name != kept {
+            let _ = directory.remove(&item.name);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +124,26 @@ mod tests {
         copy.fetched_at = Stamp(8);
         assert!(open().keep_document("dns", &copy));
         assert_eq!(open().document("dns").as_ref(), Some(&copy));
+    }
+
+    #[test]
+    fn copies_received_with_another_trust_are_kept_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || Memory::open(directory.path(), DEFAULT_SIZE).unwrap();
+        let copy = |seconds| Document {
+            fetched_at: Stamp(seconds),
+            ..Document::default()
+        };
+        assert!(open().keep_document("dns", &copy(1)));
+        for trust in [[2; 32], [3; 32]] {
+            assert_eq!(open().apart(&trust).document("dns"), None);
+            assert!(open().apart(&trust).keep_document("dns", &copy(2)));
+            assert_eq!(open().apart(&trust).document("dns"), Some(copy(2)));
+        }
+        assert_eq!(open().document("dns"), Some(copy(1)));
+        assert_eq!(open().apart(&[2; 32]).document("dns"), None);
+        let files = std::fs::read_dir(directory.path().join("registries")).unwrap();
+        assert_eq!(files.count(), 2);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use roundtrip_rdap::client::{Client, LookupOptions, Parts};
 use roundtrip_rdap::credentials::{Credentials, CredentialsError};
 use roundtrip_rdap::published_limits::PUBLISHED_LIMITS;
 use roundtrip_rdap::text::{Column, DEFAULT_COLUMNS, Form, TextError};
-use roundtrip_tls::{Client as Tls, Identity, TlsError};
+use roundtrip_tls::{Client as Tls, Identity, Roots, TlsError};
 
 use super::sink;
 use crate::cli::{RdapArgs, RdapOutputArgs};
@@ -230,10 +230,20 @@ fn registries(args: &RdapArgs) -> Result<Option<Target>, UsageError> {
 }
 
 pub(super) fn memory(args: &RdapArgs) -> Result<Memory, UsageError> {
-    match directory(args) {
-        Some(directory) => Ok(Memory::open(&directory, DEFAULT_SIZE)?),
-        None => Ok(Memory::nowhere()),
-    }
+    let Some(directory) = directory(args) else {
+        return Ok(Memory::nowhere());
+    };
+    let memory = Memory::open(&directory, DEFAULT_SIZE)?;
+    let connection = &args.connection;
+    Ok(
+        match roots(connection.insecure, connection.cacert.clone()) {
+            Roots::System => memory,
+            // If the file cannot be read, no server is trusted.
+            other => other
+                .fingerprint()
+                .map_or_else(|_| Memory::nowhere(), |trust| memory.apart(&trust)),
+        },
+    )
 }
 
 /// The directory of the memory, if it should be used.

@@ -50,6 +50,18 @@ fn the_second_run_asks_in_early_data_over_tcp() {
     assert!(stats.early_data_bytes > 0, "{stats:?}");
 }
 
+/// Anyone can answer if certificates are not verified.
+#[test]
+fn an_answer_received_without_verification_is_used_by_no_other_run() {
+    let scene = Scene::new();
+    let run = |flags: &[&str]| scene.run(&[flags, &["fresh.example"]].concat()).code;
+    assert_eq!(run(&["-k"]), 0);
+    assert_eq!(run(&["-k", "--offline"]), 0);
+    assert_eq!(run(&["--offline"]), 1);
+    assert_eq!(run(&["--no-follow"]), 0);
+    assert_eq!(run(&["--no-follow", "--offline"]), 0);
+}
+
 /// The number of processes that runs have left behind.
 fn background(scene: &Scene) -> usize {
     let place = scene.directory.path().to_str().unwrap();

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use roundtrip_fetch::memory::documents::Document;
 use roundtrip_fetch::memory::{DEFAULT_SIZE, Memory};
+use roundtrip_tls::Roots;
 
 use crate::rdap::scene::{Scene, said};
 use crate::servers::{answering, ok};
@@ -52,7 +53,9 @@ fn a_name_that_only_the_newer_copy_knows_is_found_at_once_and_later() {
 
 /// Makes the stored copy of the registry of names older.
 fn age(scene: &Scene, by: Duration) {
+    let trust = Roots::File(scene.path("ca.pem")).fingerprint().unwrap();
     let memory = Memory::open(&scene.path("memory"), DEFAULT_SIZE).unwrap();
+    let memory = memory.apart(&trust);
     let copy = memory.document("dns").unwrap();
     let fetched_at = copy.fetched_at.minus(by);
     assert!(memory.keep_document("dns", &Document { fetched_at, ..copy }));
@@ -81,6 +84,20 @@ fn a_silent_iana_holds_no_script_and_the_next_run_renews() {
     age(&scene, Duration::from_mins(10));
     assert_eq!(run(&url).code, 0);
     assert_eq!(asked.lock().unwrap().len(), 2);
+}
+
+/// Anyone can answer in IANA's place if certificates are not verified.
+#[test]
+fn a_registry_received_without_verification_is_used_by_no_other_run() {
+    let scene = Scene::new();
+    let (url, asked) = mirror(&[&scene.server()]);
+    for (flag, count) in [("-k", 1), ("--verbose", 2), ("--verbose", 2)] {
+        let mut command = scene.plain(&["--bootstrap", &url, "--rate", "off", flag]);
+        command.arg("--memory").arg(scene.path("memory"));
+        command.arg("one.example");
+        assert_eq!(said(command).code, 0);
+        assert_eq!(asked.lock().unwrap().len(), count, "{flag}");
+    }
 }
 
 #[test]
