@@ -115,7 +115,10 @@ async fn expect(
                 });
             }
         }
-        if is_over || read > MAX_READ || came.len() > MAX_LINE {
+        if came.len() > MAX_LINE {
+            return Err("a line is too long".into());
+        }
+        if is_over || read > MAX_READ {
             run.failed_by_pattern = true;
             return Err(format!("no line matched {pattern}"));
         }

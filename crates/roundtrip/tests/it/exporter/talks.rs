@@ -37,9 +37,12 @@ modules:
     let theirs = blackbox("conversations beside blackbox_exporter", &config);
     let endless = talker("SSH-2.0-x\n", "you LINE\n");
     let short = talker("SSH-2.0-x", "");
+    let long = talker("SSH-".repeat(20_000).leak(), "");
     for (module, at, success) in [
         ("banner", short, 1.0),
         ("other", short, 0.0),
+        // No pattern saw the line.
+        ("other", long, 0.0),
         ("capture", endless, 1.0),
         ("six", endless, 0.0),
     ] {
@@ -49,6 +52,9 @@ modules:
             success.to_string(),
             "{module}"
         );
+        if at == long {
+            assert!(found["probe_failed_due_to_regex"] < 1.0, "{found:#?}");
+        }
         if let Some((_, theirs)) = &theirs {
             compare(
                 module,
