@@ -32,6 +32,7 @@ pub(crate) use icmp::IcmpModule;
 pub(crate) use pattern::Pattern;
 use scalar::{Span, or_default};
 use shown::Shown;
+use tcp::UnixTable;
 pub(crate) use tcp::{SourceAddress, TcpModule, TcpStep};
 pub(crate) use tls::TlsSettings;
 
@@ -59,6 +60,7 @@ pub(crate) enum ModuleKind {
     Dns(Box<DnsModule>),
     Icmp(Box<IcmpModule>),
     Grpc(Box<GrpcModule>),
+    Unix(Box<TcpModule>),
 }
 
 impl Module {
@@ -126,8 +128,8 @@ struct ModuleTable {
     dns: DnsModule,
     #[serde(default, deserialize_with = "or_default")]
     grpc: GrpcModule,
-    #[serde(default, rename = "unix")]
-    _unix: Option<IgnoredAny>,
+    #[serde(default, deserialize_with = "or_default")]
+    unix: UnixTable,
     #[serde(default, rename = "websocket")]
     _websocket: Option<IgnoredAny>,
 }
@@ -202,14 +204,20 @@ impl ProbeModules {
                     let mistake = table.grpc.mistake();
                     (Some(ModuleKind::Grpc(Box::new(table.grpc))), mistake)
                 }
-                "unix" | "websocket" => {
+                "unix" => {
+                    let unix = TcpModule::from(table.unix);
+                    unix.unsupported(&mut reasons);
+                    let mistake = unix.mistake_over_unix();
+                    (Some(ModuleKind::Unix(Box::new(unix))), mistake)
+                }
+                "websocket" => {
                     reasons.push((format!("prober: {}", prober.value), prober.referenced));
                     (None, None)
                 }
                 other => {
                     let (line, column) = (prober.referenced.line(), prober.referenced.column());
                     return Err(format!(
-                        "line {line}, column {column}: '{other}' is not a prober; known are dns, grpc, http, icmp and tcp (and unix and websocket, which are not supported)"
+                        "line {line}, column {column}: '{other}' is not a prober; known are dns, grpc, http, icmp, tcp and unix (and websocket, which is not supported)"
                     ));
                 }
             };

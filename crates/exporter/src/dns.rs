@@ -97,7 +97,7 @@ async fn ask(
             if module.dns_over_tls {
                 *phase = "tls";
                 let settings = &module.tls_config;
-                let name = settings.server_name.as_deref().unwrap_or(host);
+                let name = settings.name().unwrap_or(host);
                 line = line.secured(settings, name, &mut run.metrics).await?;
             }
             spans.connect = began.elapsed();

@@ -116,8 +116,7 @@ fn request(
         trace: asked.trace,
         ..Options::default()
     };
-    let name = module.tls_config.server_name.as_deref();
-    if let Some(name) = name.filter(|name| module.tls && !name.is_empty()) {
+    if let Some(name) = module.tls_config.name().filter(|_| module.tls) {
         target = under_name(&target, name, &mut options)?;
     }
     options.check().map_err(told)?;

@@ -79,9 +79,9 @@ async fn request(
     let host = host.or_else(|| asked.hostname.clone());
     let server_name = module
         .tls_config
-        .server_name
-        .clone()
-        .filter(|name| named.scheme == Scheme::Https && !name.is_empty());
+        .name()
+        .filter(|_| named.scheme == Scheme::Https)
+        .map(str::to_owned);
     let target = match server_name.or_else(|| host.clone()) {
         None => named,
         Some(name) => {

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use roundtrip_model::Recorder;
 use roundtrip_net::SystemClock;
 use roundtrip_tls::{Client, Offer, Stream, handshake_facts};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
 use crate::certificates;
 use crate::config::{SourceAddress, TlsSettings};
@@ -18,16 +19,21 @@ pub(crate) fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
+/// A connection over TCP or a Unix socket.
+pub(crate) trait Socket: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Socket for S {}
+
 /// The connection, before and after its TLS handshake.
 pub(crate) enum Line {
-    Clear(TcpStream),
-    Secure(Box<Stream<TcpStream>>),
+    Clear(Box<dyn Socket>),
+    Secure(Box<Stream<Box<dyn Socket>>>),
 }
 
 /// Opens a TCP connection, from `source` if the module names an address.
 pub(crate) async fn connect(to: SocketAddr, source: SourceAddress) -> io::Result<Line> {
     let Some(source) = source.0 else {
-        return TcpStream::connect(to).await.map(Line::Clear);
+        return TcpStream::connect(to).await.map(Line::over);
     };
     let socket = if to.is_ipv4() {
         TcpSocket::new_v4()?
@@ -35,10 +41,19 @@ pub(crate) async fn connect(to: SocketAddr, source: SourceAddress) -> io::Result
         TcpSocket::new_v6()?
     };
     socket.bind(SocketAddr::new(source, 0))?;
-    socket.connect(to).await.map(Line::Clear)
+    socket.connect(to).await.map(Line::over)
+}
+
+/// Opens a connection to a Unix socket.
+pub(crate) async fn connect_unix(to: &Path) -> io::Result<Line> {
+    UnixStream::connect(to).await.map(Line::over)
 }
 
 impl Line {
+    fn over(socket: impl Socket + 'static) -> Self {
+        Self::Clear(Box::new(socket))
+    }
+
     /// Begins TLS, and adds its metrics.
     pub(crate) async fn secured(
         self,
@@ -46,7 +61,7 @@ impl Line {
         host: &str,
         metrics: &mut MetricText,
     ) -> Result<Self, String> {
-        let Self::Clear(tcp) = self else {
+        let Self::Clear(socket) = self else {
             return Err("TLS has begun already".into());
         };
         let identity = settings.identity();
@@ -62,7 +77,9 @@ impl Line {
             quic: false,
         };
         let recorder = Recorder::new(Arc::new(SystemClock::start()));
-        let mut stream = client.connect(tcp, &offer, host, &recorder).map_err(told)?;
+        let mut stream = client
+            .connect(socket, &offer, host, &recorder)
+            .map_err(told)?;
         stream.handshake().await.map_err(told)?;
         let facts = handshake_facts(stream.connection(), Some(client.verifier()));
         certificates::metrics(&facts, Some(settings.is_verified()), metrics);

@@ -45,6 +45,7 @@ pub(crate) async fn run(module: &Module, asked: &ProbeTarget, limit: Duration) -
         ModuleKind::Http(http) => http::probe(http, asked, limit, &mut log).await,
         ModuleKind::Dns(dns) => dns::probe(dns, asked, limit, &mut log).await,
         ModuleKind::Tcp(tcp) => tcp::probe(tcp, asked, limit, &mut log).await,
+        ModuleKind::Unix(unix) => tcp::probe_unix(unix, asked, limit, &mut log).await,
         ModuleKind::Icmp(icmp) => icmp::probe(icmp, asked, limit, &mut log).await,
         ModuleKind::Grpc(grpc) => grpc::probe(grpc, asked, limit, &mut log).await,
     };

@@ -1,8 +1,11 @@
-//! Opens a TCP connection, with TLS if the module says so, and exchanges lines.
+//! Opens a connection over TCP or to a Unix socket, with TLS if the module says so, and exchanges
+//! lines.
 
+use std::path::Path;
 use std::time::Duration;
 
 use regex::Captures;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout_at;
 
 use crate::config::{Pattern, TcpModule, TcpStep};
@@ -16,6 +19,9 @@ const MAX_LINE: usize = 64 * 1024;
 /// The largest number of bytes that are read while waiting for lines.
 const MAX_READ: usize = 1024 * 1024;
 
+/// The name to verify if the module names none: only with `insecure_skip_verify`, for nothing.
+const UNIX_HOST: &str = "localhost";
+
 pub(crate) async fn probe(
     module: &TcpModule,
     asked: &ProbeTarget,
@@ -25,8 +31,22 @@ pub(crate) async fn probe(
     let mut run = KindRun::default();
     let deadline = tokio::time::Instant::now() + limit;
     let mut phase = "name";
-    let talking = talk(module, asked, &mut run, &mut phase, log);
+    let talking = async {
+        let (host, line) = dial(module, asked, &mut run, &mut phase, log).await?;
+        talk(module, host, line, &mut run, &mut phase, log).await
+    };
     let ended = timeout_at(deadline, talking).await;
+    finish(&mut run, ended, phase, log);
+    run
+}
+
+/// Records how the probe ended.
+fn finish(
+    run: &mut KindRun,
+    ended: Result<Result<(), String>, Elapsed>,
+    phase: &'static str,
+    log: &mut ProbeLog,
+) {
     run.success = log.outcome(ended, phase).is_some();
     run.failed_phase = Some(phase).filter(|_| !run.success);
     run.metrics.gauge(
@@ -34,30 +54,60 @@ pub(crate) async fn probe(
         "Indicates if probe failed due to bytes",
         f64::from(u8::from(run.failed_by_bytes)),
     );
+}
+
+/// A probe of a Unix socket, whose target is its path.
+pub(crate) async fn probe_unix(
+    module: &TcpModule,
+    asked: &ProbeTarget,
+    limit: Duration,
+    log: &mut ProbeLog,
+) -> KindRun {
+    let mut run = KindRun::default();
+    let deadline = tokio::time::Instant::now() + limit;
+    let mut phase = "connect";
+    let talking = async {
+        log.say("info", &format!("Dialing {}", asked.target));
+        let line = line::connect_unix(Path::new(&asked.target));
+        let line = line.await.map_err(told)?;
+        log.say("info", "Successfully dialed");
+        let host = module.tls_config.name().unwrap_or(UNIX_HOST);
+        talk(module, host, line, &mut run, &mut phase, log).await
+    };
+    let ended = timeout_at(deadline, talking).await;
+    finish(&mut run, ended, phase, log);
     run
 }
 
-async fn talk(
-    module: &TcpModule,
-    asked: &ProbeTarget,
+/// Opens a TCP connection, and returns it with the name that TLS verifies.
+async fn dial<'a>(
+    module: &'a TcpModule,
+    asked: &'a ProbeTarget,
     run: &mut KindRun,
     phase: &mut &'static str,
     log: &mut ProbeLog,
-) -> Result<(), String> {
+) -> Result<(&'a str, Line), String> {
     let (host, port) = lookup::host_and_port(&asked.target).ok_or("the target is not HOST:PORT")?;
     let family = (module.preferred_ip_protocol, module.falls_back());
     let peer = lookup::address(host, port, family, run).await?;
-    let name = module.tls_config.server_name.as_deref();
-    let name = name
-        .filter(|name| !name.is_empty())
-        .or(asked.hostname.as_deref());
-    let host = name.unwrap_or(host);
+    let name = module.tls_config.name().or(asked.hostname.as_deref());
     run.address = Some(peer.ip());
     *phase = "tcp";
     log.say("info", &format!("Dialing TCP {peer}"));
     let source = module.source_ip_address;
-    let mut line = line::connect(peer, source).await.map_err(told)?;
+    let line = line::connect(peer, source).await.map_err(told)?;
     log.say("info", "Successfully dialed");
+    Ok((name.unwrap_or(host), line))
+}
+
+async fn talk(
+    module: &TcpModule,
+    host: &str,
+    mut line: Line,
+    run: &mut KindRun,
+    phase: &mut &'static str,
+    log: &mut ProbeLog,
+) -> Result<(), String> {
     if module.tls {
         *phase = "tls";
         line = line

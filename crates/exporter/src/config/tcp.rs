@@ -1,4 +1,4 @@
-//! The `tcp` table of a module.
+//! The tables `tcp` and `unix` of a module.
 
 use std::net::IpAddr;
 
@@ -26,6 +26,18 @@ pub(crate) struct TcpModule {
     pub(crate) tls: bool,
     #[serde(deserialize_with = "or_default")]
     pub(crate) tls_config: TlsSettings,
+}
+
+/// The table `unix`, which has a part of the settings of `tcp`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct UnixTable {
+    #[serde(deserialize_with = "or_default")]
+    query_response: Vec<TcpStep>,
+    #[serde(deserialize_with = "or_default")]
+    tls: bool,
+    #[serde(deserialize_with = "or_default")]
+    tls_config: TlsSettings,
 }
 
 /// One step of a conversation: it waits for a line or for bytes, then sends a line.
@@ -57,6 +69,17 @@ pub(crate) struct Label {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SourceAddress(pub(crate) Option<IpAddr>);
 
+impl From<UnixTable> for TcpModule {
+    fn from(table: UnixTable) -> Self {
+        Self {
+            query_response: table.query_response,
+            tls: table.tls,
+            tls_config: table.tls_config,
+            ..Self::default()
+        }
+    }
+}
+
 impl TcpModule {
     pub(crate) fn falls_back(&self) -> bool {
         self.ip_protocol_fallback.unwrap_or(true)
@@ -69,6 +92,15 @@ impl TcpModule {
             return Some("expect and expect_bytes exclude each other");
         }
         self.tls_config.mistake()
+    }
+
+    /// As `mistake`, for a Unix socket, whose path is no name that a certificate could have.
+    pub(super) fn mistake_over_unix(&self) -> Option<&'static str> {
+        let is_secured = self.tls || self.query_response.iter().any(|step| step.starttls);
+        if is_secured && self.tls_config.is_verified() && self.tls_config.name().is_none() {
+            return Some("TLS over a Unix socket needs server_name or insecure_skip_verify");
+        }
+        self.mistake()
     }
 
     pub(super) fn unsupported(&self, reasons: &mut Vec<(String, Location)>) {

@@ -273,6 +273,9 @@ fn contradictions_are_told_with_their_place() {
         ("icmp", "payload_size: -1"),
         ("icmp", "source_ip_address: nowhere"),
         ("grpc", "tls_config: {cert_file: a}"),
+        ("unix", "tls: true"),
+        ("unix", "query_response: [{starttls: true}]"),
+        ("unix", "source_ip_address: 127.0.0.1"),
         ("http", "fail_if_header_matches: [{header: A, regexp: ''}]"),
         (
             "http",
@@ -282,10 +285,8 @@ fn contradictions_are_told_with_their_place() {
         let error = ProbeModules::parse(&module(prober, settings)).unwrap_err();
         assert!(error.starts_with("line 1, column "), "{settings}: {error}");
     }
-    for prober in ["unix", "websocket"] {
-        let read = ProbeModules::parse(&module(prober, "x: y")).unwrap();
-        assert_eq!(read.unsupported().len(), 1, "{prober}");
-    }
+    let read = ProbeModules::parse(&module("websocket", "x: y")).unwrap();
+    assert_eq!(read.unsupported().len(), 1);
     for socks in [
         "proxy_url: 'socks5://me:pa55@a:1'",
         "oauth2: {client_id: a, token_url: b, proxy_url: 'socks5://me:pa55@a:1'}",

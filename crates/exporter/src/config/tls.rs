@@ -18,7 +18,7 @@ pub(crate) struct TlsSettings {
     ca: Option<String>,
     cert_file: Option<PathBuf>,
     key_file: Option<PathBuf>,
-    pub(crate) server_name: Option<String>,
+    server_name: Option<String>,
     min_version: Option<Spanned<String>>,
     max_version: Option<Spanned<String>>,
     cert: Option<Spanned<IgnoredAny>>,
@@ -46,6 +46,11 @@ impl TlsSettings {
             certificate: certificate.clone(),
             key: self.key_file.as_ref().filter(set).cloned(),
         })
+    }
+
+    /// The name to verify instead of the target's.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.server_name.as_deref().filter(|name| !name.is_empty())
     }
 
     pub(crate) fn is_verified(&self) -> bool {

@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixListener;
+use std::thread;
 
 use super::beside::{blackbox, compare};
 use super::scene::{exporter, probe, write};
@@ -64,6 +66,38 @@ modules:
             );
         }
     }
+}
+
+#[test]
+fn a_unix_socket_is_probed_like_a_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r"
+modules:
+  ping: {prober: unix, unix: {query_response: [{send: PING}, {expect: '^PO(NG)$', labels: [{name: word, value: '${1}'}]}]}}
+  other: {prober: unix, unix: {query_response: [{send: PING}, {expect: '^HTTP'}]}}
+";
+    let (_running, ours) = exporter(&write(folder.path(), "b.yml", text));
+    let socket = folder.path().join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut line = String::new();
+            let _ = BufReader::new(stream.try_clone().unwrap()).read_line(&mut line);
+            let _ = stream.write_all(line.replace("PI", "PO").as_bytes());
+        }
+    });
+    let target = socket.to_str().unwrap();
+    let found = probe(ours, "ping", target);
+    assert!(found["probe_success"] > 0.0, "{found:#?}");
+    assert!(found.contains_key("probe_expect_info{word=\"NG\"}"));
+    assert!(!found.contains_key("probe_ip_protocol"), "{found:#?}");
+    let found = probe(ours, "other", target);
+    assert!(found["probe_failed_due_to_regex"] > 0.0, "{found:#?}");
+    let found = probe(ours, "ping", "/nowhere/socket");
+    assert!(
+        found["probe_failed_phase{phase=\"connect\"}"] > 0.0,
+        "{found:#?}"
+    );
 }
 
 /// Settings that are newer than the blackbox_exporter of Debian.
