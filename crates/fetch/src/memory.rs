@@ -41,9 +41,9 @@ pub struct Memory {
     origins: OnceLock<Option<Directory>>,
     documents: OnceLock<Option<Directory>>,
     answers: OnceLock<Option<answers::AnswerFiles>>,
-    /// The largest total size of answers in bytes.
     /// The number of origins that this process has added.
     count_added: AtomicU64,
+    /// The largest total size of answers in bytes.
     size: u64,
     /// Writing has failed, and the reason has been reported: nothing more is written.
     is_full: AtomicBool,

@@ -230,7 +230,8 @@ impl Directory {
         Ok(file)
     }
 
-    /// The files in this directory, at most `most`. Removes unfinished ones whose process has ended.
+    /// Returns the files in this directory, at most `most`, and removes unfinished ones whose
+    /// process has ended.
     pub(super) fn finished(&self, most: usize, now: Stamp) -> io::Result<Vec<Item>> {
         let (unfinished, finished): (Vec<Item>, Vec<Item>) = self
             .items(most)?
