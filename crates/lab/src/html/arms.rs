@@ -14,6 +14,13 @@ const ROW: usize = 50;
 const BAR: usize = 14;
 /// The top of the bar, below the row's text.
 const BAR_TOP: usize = 20;
+/// The height of a further line of text.
+const LINE: usize = 16;
+/// The characters of a line on a phone: a name and its figures that need more take two lines.
+const MAX_LINE: usize = 34;
+/// The characters that the columns of [`value`] take.
+pub(super) const FIGURES: usize = 12;
+const WARM: &str = " warm";
 /// Round trips closer than this part of the scale are drawn as a hatching instead of marks.
 const CLOSEST: f64 = 1.0 / 40.0;
 
@@ -23,7 +30,8 @@ pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
         return html! {};
     }
     let scale = reach(outcome);
-    let height = arms.len() * ROW + 20;
+    let heights: Vec<usize> = arms.iter().map(|arm| ROW + second_line(arm)).collect();
+    let height = heights.iter().sum::<usize>() + 20;
     let (title, words) = (format!("arms-{key}-t"), format!("arms-{key}-d"));
     html! {
         h2 { "Arms" }
@@ -32,7 +40,7 @@ pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
             svg.arms width="100%" height=(height) role="img" aria-labelledby={ (title) " " (words) } {
                 title id=(title) { "The arms of " (clean(&outcome.experiment)) " on one scale" }
                 desc id=(words) { (description(&arms)) }
-                @for (place, arm) in arms.iter().enumerate() { (row(arm, place * ROW, scale)) }
+                @for (arm, top) in arms.iter().zip(tops(&heights)) { (row(arm, top, scale)) }
                 (axis(&arms, scale, height - 4))
             }
             figcaption {
@@ -70,12 +78,33 @@ fn legend(arms: &[&ArmOutcome]) -> Markup {
     }
 }
 
+/// The top of each row, from the heights of all.
+pub(super) fn tops(heights: &[usize]) -> impl Iterator<Item = usize> {
+    heights.iter().scan(0, |next, height| {
+        let top = *next;
+        *next += height;
+        Some(top)
+    })
+}
+
+/// The height of the line below a label that its figures need if both do not fit one line.
+pub(super) fn line_for_figures(label: &str, figures: usize) -> usize {
+    let fits = label.chars().count() + figures <= MAX_LINE;
+    if fits { 0 } else { LINE }
+}
+
+fn second_line(arm: &ArmOutcome) -> usize {
+    let warm = if arm.warm { WARM } else { "" };
+    line_for_figures(&format!("{}{warm}", clean(&arm.name)), FIGURES)
+}
+
 fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
-    let bar_top = top + BAR_TOP;
+    let figures = top + second_line(arm);
+    let bar_top = figures + BAR_TOP;
     html! {
         g {
-            text.label.control[arm.control] x="0" y=(top + 13) { (clean(&arm.name)) @if arm.warm { tspan.quiet { " warm" } } }
-            (value(arm.figures.median.unwrap_or_default(), arm.figures.round_trips, top + 13))
+            text.label.control[arm.control] x="0" y=(top + 13) { (clean(&arm.name)) @if arm.warm { tspan.quiet { (WARM) } } }
+            (value(arm.figures.median.unwrap_or_default(), arm.figures.round_trips, figures + 13))
             rect.track x="0" width="100%" y=(bar_top) height=(BAR) rx="2" {}
             (body(arm, scale, bar_top))
             (marks(arm, scale, bar_top))
@@ -103,7 +132,7 @@ fn body(arm: &ArmOutcome, scale: f64, top: usize) -> Markup {
     }
 }
 
-/// Cuts at each round trip, up to the end of the bar.
+/// Marks each round trip by a cut, up to the end of the bar.
 fn marks(arm: &ArmOutcome, scale: f64, top: usize) -> Markup {
     let far = arm.figures.median.unwrap_or_default();
     let Some(rtt) = rtt(arm).filter(|rtt| *rtt >= scale * CLOSEST) else {

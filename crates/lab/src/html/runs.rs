@@ -5,12 +5,12 @@ use maud::{Markup, html};
 use roundtrip_report::html::{Grid, bar, percent};
 use roundtrip_report::{clean, count, ms};
 
-use super::arms::value;
+use super::arms::{FIGURES, line_for_figures, tops, value};
 use super::scale::{median_run, waited};
 use crate::LabOutcome;
 use crate::outcome::{ArmOutcome, PhaseSpan};
 
-/// Lanes beyond these would repeat the ones before them.
+/// The largest number of lanes: further ones would repeat the ones before them.
 const MAX_LANES: usize = 3;
 const LANE: usize = 20;
 const BAR: usize = 16;
@@ -59,11 +59,6 @@ fn figure(arms: &[&ArmOutcome], key: &str) -> Markup {
     let grid = Grid::new(scale, rtt);
     let heights: Vec<usize> = arms.iter().map(|arm| height(arm)).collect();
     let all: usize = heights.iter().sum();
-    let tops = heights.iter().scan(0, |top, height| {
-        let mine = *top;
-        *top += height;
-        Some(mine)
-    });
     let (title, words) = (format!("runs-{key}-t"), format!("runs-{key}-d"));
     html! {
         figure {
@@ -71,7 +66,7 @@ fn figure(arms: &[&ArmOutcome], key: &str) -> Markup {
                 title id=(title) { "Waterfalls of the median runs" @if let Some(rtt) = rtt { " over a path of " (ms(rtt)) " ms" } }
                 desc id=(words) { (description(arms)) }
                 (grid.lines(4, all))
-                @for (arm, top) in arms.iter().zip(tops) { (lanes(arm, top, scale)) }
+                @for (arm, top) in arms.iter().zip(tops(&heights)) { (lanes(arm, top, scale)) }
                 (grid.labels(all + 16))
             }
             @if let Some(rtt) = rtt {
@@ -85,7 +80,23 @@ fn figure(arms: &[&ArmOutcome], key: &str) -> Markup {
 }
 
 fn height(arm: &ArmOutcome) -> usize {
-    HEAD + requests(arm).min(MAX_LANES) * LANE + 12
+    head(arm) + requests(arm).min(MAX_LANES) * LANE + 12
+}
+
+/// The height of the text above the lanes.
+fn head(arm: &ArmOutcome) -> usize {
+    HEAD + line_for_figures(&format!("{}{}", clean(&arm.name), shortened(arm)), FIGURES)
+}
+
+/// What the label says if not all requests are shown.
+fn shortened(arm: &ArmOutcome) -> String {
+    match requests(arm) {
+        all if all > MAX_LANES => {
+            let all = count(all as u64, "request", "requests");
+            format!(" the first {MAX_LANES} of {all}")
+        }
+        _ => String::new(),
+    }
 }
 
 fn requests(arm: &ArmOutcome) -> usize {
@@ -103,16 +114,16 @@ fn length(arm: &ArmOutcome) -> f64 {
 }
 
 fn lanes(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
-    let all = requests(arm);
     let shown = arm.phases.iter().filter(|span| span.request < MAX_LANES);
+    let first = top + head(arm);
     html! {
         g {
             text.label x="0" y=(top + 14) {
                 (clean(&arm.name))
-                @if all > MAX_LANES { tspan.quiet { " the first " (MAX_LANES) " of " (count(all as u64, "request", "requests")) } }
+                tspan.quiet { (shortened(arm)) }
             }
-            (value(length(arm), turns(arm), top + 14))
-            @for span in shown { (phase(span, top + HEAD + span.request * LANE, scale)) }
+            (value(length(arm), turns(arm), first - 8))
+            @for span in shown { (phase(span, first + span.request * LANE, scale)) }
         }
     }
 }

@@ -6,12 +6,13 @@ use maud::{Markup, html};
 use roundtrip_report::clean;
 use roundtrip_report::html::percent;
 
+use super::arms::{line_for_figures, tops};
 use super::scale::is_own_quic;
 use crate::LabOutcome;
 use crate::outcome::{ArmOutcome, RunSample};
 
 const ROW: usize = 58;
-/// Below the row's text.
+/// The top of a bar, below the text of its row.
 const BAR_TOP: usize = 20;
 const BAR: usize = 14;
 const PUBLISHED: usize = 5;
@@ -25,7 +26,7 @@ pub(super) fn section(outcome: &LabOutcome, key: usize) -> Markup {
     }
 }
 
-/// Repetitions are left out here: the control is reported below.
+/// Groups the arms by their conditions. Repetitions are left out: the control is reported below.
 fn by_conditions(outcome: &LabOutcome) -> Vec<Vec<&ArmOutcome>> {
     let mut groups: Vec<Vec<&ArmOutcome>> = Vec::new();
     let shown = |arm: &&ArmOutcome| arm.ratio_to_tls.is_some() && !arm.control;
@@ -44,7 +45,9 @@ fn by_conditions(outcome: &LabOutcome) -> Vec<Vec<&ArmOutcome>> {
 
 fn figure(arms: &[&ArmOutcome], outcome: &LabOutcome, key: &str) -> Markup {
     let scale = reach(arms);
-    let height = arms.len() * ROW + 18;
+    let heights: Vec<usize> = arms.iter().map(|arm| ROW + second_line(arm)).collect();
+    let height = heights.iter().sum::<usize>() + 18;
+    let rows: Vec<(&ArmOutcome, usize)> = arms.iter().copied().zip(tops(&heights)).collect();
     let (title, words) = (format!("stairs-{key}-t"), format!("stairs-{key}-d"));
     let is_published = arms.iter().any(|arm| arm.published_ratio.is_some());
     html! {
@@ -55,8 +58,8 @@ fn figure(arms: &[&ArmOutcome], outcome: &LabOutcome, key: &str) -> Markup {
                 title id=(title) { "Throughput of one core, as a ratio to TLS over TCP: " (conditions(arms)) }
                 desc id=(words) { (description(arms)) }
                 line.one x1=(percent(1.0, scale)) x2=(percent(1.0, scale)) y1="16" y2=(height - 16) {}
-                @for (place, pair) in arms.windows(2).enumerate() { (step(pair, place * ROW, scale)) }
-                @for (place, arm) in arms.iter().enumerate() { (row(arm, place * ROW, scale)) }
+                @for pair in rows.windows(2) { (step(pair, scale)) }
+                @for (arm, top) in &rows { (row(arm, *top, scale)) }
                 g.grid { text x=(percent(1.0, scale)) y=(height - 3) { "TLS" } }
             }
             figcaption {
@@ -91,7 +94,7 @@ fn ratio(arm: &ArmOutcome) -> f64 {
     arm.ratio_to_tls.unwrap_or_default()
 }
 
-/// The arm's ratio according to this run alone.
+/// The arm's ratio, computed from this run alone.
 fn of_run(arm: &ArmOutcome, sample: &RunSample) -> Option<f64> {
     let of_median = arm.figures.median? / sample.value;
     Some(ratio(arm) * of_median).filter(|ratio| ratio.is_finite())
@@ -106,22 +109,32 @@ fn reach(arms: &[&ArmOutcome]) -> f64 {
     each.fold(1.0, f64::max) * 1.03
 }
 
+fn second_line(arm: &ArmOutcome) -> usize {
+    let figures = published(arm).len() + two(ratio(arm)).len();
+    line_for_figures(&clean(&arm.name), figures)
+}
+
+fn published(arm: &ArmOutcome) -> String {
+    let published = arm.published_ratio;
+    published.map_or(String::new(), |ratio| {
+        format!("published {} · ", two(ratio))
+    })
+}
+
 fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
-    let (bar, published) = (top + BAR_TOP, top + BAR_TOP + BAR);
+    let figures = top + second_line(arm);
+    let (bar, thin) = (figures + BAR_TOP, figures + BAR_TOP + BAR);
     html! {
         g {
             text.label x="0" y=(top + 13) { (clean(&arm.name)) }
-            text.value x="100%" y=(top + 13) {
-                @if let Some(published) = arm.published_ratio { tspan.quiet { "published " (two(published)) " · " } }
-                (two(ratio(arm)))
-            }
+            text.value x="100%" y=(figures + 13) { tspan.quiet { (published(arm)) } (two(ratio(arm))) }
             rect.track x="0" width="100%" y=(bar) height=(BAR) rx="2" {}
             rect.ours.other[!is_own_quic(arm)] x="0" width=(percent(ratio(arm), scale)) y=(bar) height=(BAR) rx="2" {}
             @if let Some(ratio) = arm.published_ratio {
-                rect.theirs x="0" width=(percent(ratio, scale)) y=(published) height=(PUBLISHED) {}
+                rect.theirs x="0" width=(percent(ratio, scale)) y=(thin) height=(PUBLISHED) {}
             }
             g.runs { @for sample in &arm.samples { @if let Some(ratio) = of_run(arm, sample) {
-                circle cx=(percent(ratio, scale)) cy=(top + DOTS) r="2.5" {
+                circle cx=(percent(ratio, scale)) cy=(figures + DOTS) r="2.5" {
                     title { "run " (sample.run + 1) ": " (two(ratio)) }
                 }
             } } }
@@ -130,12 +143,13 @@ fn row(arm: &ArmOutcome, top: usize, scale: f64) -> Markup {
 }
 
 /// The step from the end of one bar down to the next.
-fn step(pair: &[&ArmOutcome], top: usize, scale: f64) -> Markup {
-    let [arm, next] = pair else {
+fn step(pair: &[(&ArmOutcome, usize)], scale: f64) -> Markup {
+    let [(arm, top), (next, next_top)] = pair else {
         return html! {};
     };
     let x = percent(ratio(arm), scale);
-    let (from, to) = (top + BAR_TOP + BAR, top + ROW + BAR_TOP);
+    let bar = |arm: &ArmOutcome, top: usize| top + second_line(arm) + BAR_TOP;
+    let (from, to) = (bar(arm, *top) + BAR, bar(next, *next_top));
     html! { @if is_own_quic(next) { line.step x1=(x) x2=(x) y1=(from) y2=(to) {} } }
 }
 
