@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::ms;
+use super::{line, ms};
 use crate::{EarlyData, Event, Exchange, Moment};
 
 /// The least distance of a server behind something nearer: in milliseconds, and as a share of R.
@@ -67,8 +67,10 @@ impl Exchange {
         self.beyond_a_trip(sent, answered)
     }
 
+    /// The wait beyond a round trip and the time that a slow line needed.
     fn beyond_a_trip(&self, asked: Moment, answered: Moment) -> Option<f64> {
-        Some(ms(answered.since(asked)) - ms(self.rtt?))
+        let carried = line::carriage(self, asked, answered);
+        Some(ms(answered.since(asked)) - ms(self.rtt?) - carried)
     }
 }
 
