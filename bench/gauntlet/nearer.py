@@ -6,7 +6,8 @@ import random
 import more_servers
 import raw
 import servers
-from case import CLEAR, SITE, both, healthy, sockets, story, with_names
+from case import CLEAR, SITE, both, every, healthy, pure_ack, sockets, story, with_names
+from relay import DOWN, DROP
 from stories import BODY, LATE, SLOW, behind, nginx, nginx_upload
 
 UNKNOWN = "late-answer late-body"
@@ -150,8 +151,9 @@ def bodies():
     yield story("rate-limit-after-60k", nginx(location="limit_rate_after 60k; limit_rate 60k;"), BODY, SITE + "b150000")
     yield story("stalls-each-64k", sockets(raw.stalls(65536, 3, 250, 65536)), BODY, rtt=25)
     yield story("stalls-each-64k-behind-nginx", behind(raw.stalls(65536, 3, 250, 65536)), BODY, SITE + "b6", rtt=25)
-    yield story("first-packet-400-then-stall-500", sockets(raw.stalls(900, 1, 500, 900)), BODY, rtt=40,
-                up={"shift": ((0, 400), (40, 0))}, party=("server", 500), warm=False)
+    yield story("first-packet-300-then-stall-700", sockets(raw.stalls(900, 1, 700, 900)), BODY, rtt=120,
+                up={"shift": ((0, 300), (100, 0))}, party=("server", 700), warm=False,
+                rule=every(DOWN, pure_ack, 1, DROP))
 
 
 def quic():
