@@ -273,3 +273,25 @@ fn udp_that_was_tried_once_may_not_be_blocked() {
     let found = assert_only(&e, "udp-blocked", 300.0, 0);
     assert!(!found.evidence.contains("ask again"), "{}", found.evidence);
 }
+
+/// The server acknowledges the request after `max_ack_delay`, and the client cannot subtract it.
+#[test]
+fn an_acknowledgement_over_quic_may_have_been_delayed() {
+    let r = 36.0;
+    let thinks = |acknowledged: f64| {
+        let mut facts = tls("TLSv1.3", 0);
+        facts.chain.as_mut().unwrap().bytes_on_wire = 2_000;
+        let story = quic(r).answered(0.5, 3_000).shook_hands(facts);
+        let story = story.asked().pass(r + acknowledged);
+        let mut story = story
+            .acknowledged(r + acknowledged)
+            .pass(150.0 - acknowledged);
+        story.r = 0.0;
+        let found = roundtrip_explain::findings(&story.told(0.0).end()).into_iter();
+        found
+            .map(|f| (f.id, f.ms.round() as i32))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(thinks(0.0), [("server-think-time", 150)]);
+    assert_eq!(thinks(25.3), [("server-think-time", 150)]);
+}

@@ -15,6 +15,10 @@ const MAX_DELAYED_ACK: f64 = 200.0;
 const TIMER_SLACK: f64 = 20.0;
 /// The shortest delay of an acknowledgement on Linux, less a tick, in milliseconds.
 pub(super) const MIN_DELAYED_ACK: f64 = 36.0;
+/// The same over QUIC, in milliseconds: `max_ack_delay` is 25 ms by default (RFC 9000 §18.2). A
+/// client that measured too long a round trip cannot subtract what the peer says of it (RFC 9002
+/// §5.3).
+const MIN_QUIC_DELAYED_ACK: f64 = 22.0;
 /// The delay of the first acknowledgement of a connection, if a program asks for it.
 const FIRST_DELAYED_ACK: RangeInclusive<f64> = 38.0..=48.0;
 
@@ -38,7 +42,11 @@ impl Exchange {
             Some(rtt) => ms(rtt).min(MAX_DELAYED_ACK) + TIMER_SLACK,
             None => 0.0,
         };
-        MIN_DELAYED_ACK..=adapted.max(DELAYED_ACK)
+        let least = match self.quic {
+            Some(_) => MIN_QUIC_DELAYED_ACK,
+            None => MIN_DELAYED_ACK,
+        };
+        least..=adapted.max(DELAYED_ACK)
     }
 }
 
