@@ -53,7 +53,11 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
                 .map_or(0.0, |took| (took - r).max(0.0));
         }
         let trips = f64::from(case.round_trips(name)) * r;
-        let carried: f64 = case.named(name).map(|p| p.carried).sum();
+        let carried = case.named(name).map(|phase| {
+            let by_line = case.exchange.carried_by_line(phase.start, phase.end);
+            phase.carried + by_line
+        });
+        let carried: f64 = carried.sum();
         let beyond = (case.waited(name, WaitPart::Network) - trips - carried).max(0.0);
         match case.answer_began {
             // After the answer has begun to arrive, bytes are in transit.

@@ -542,3 +542,34 @@ fn pauses_of_a_window_behind_something_nearer_are_not_the_server_s() {
     assert_eq!(told(body(80.0, &[6, 6, 6])), (false, true));
     assert_eq!(told(body(0.0, &[10, 20, 40])), (false, true));
 }
+
+/// Over a line of 500 kbit/s, each full segment takes 24 ms, in the handshake and in the body.
+#[test]
+fn a_slow_line_is_not_a_path_that_varies() {
+    let r = 40.0;
+    let pieces = |mut story: Story, count: u64, each: f64| {
+        for _ in 0..count {
+            let paused = Event::Paused {
+                segments: 1,
+                bytes: MSS,
+                window: None,
+            };
+            let story_until = story.pass(each).received(MSS);
+            story = story_until.event(paused).event(Event::CutOff);
+        }
+        story
+    };
+    let exchange = |each: f64| {
+        let story = Story::over(r).looked_up(Answer::Hosts, 0.1).connected(0.6);
+        let story = story.hello().pass(r).acknowledged(r);
+        let story = pieces(story, 3, each).shook_hands(tls("TLSv1.3", 3 * MSS));
+        let mut story = story.asked().pass(r).acknowledged(r);
+        story.e.http = Some(HttpFacts::default());
+        let story = pieces(story, 1, each).event(Event::FirstByte);
+        let mut story = pieces(story, 6, each);
+        story.e.http.as_mut().unwrap().downloaded = 7 * MSS;
+        ids(&story.end())
+    };
+    assert_eq!(exchange(24.0), ["slow-downlink"]);
+    assert_eq!(exchange(0.1), Vec::<&str>::new());
+}

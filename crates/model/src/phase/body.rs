@@ -16,7 +16,7 @@ use super::flights::{self, Flight};
 use super::pause::{self, Pause, PauseReason};
 use super::steady::{self, PathTimes, SteadyStretch};
 use super::waiting::{self, split};
-use super::{measurable, ms, rtt_ms};
+use super::{line, measurable, ms, rtt_ms};
 use crate::{EarlyData, Event, Exchange, Moment, Task, Waited};
 
 /// How far from a whole round trip the next flight of a window may begin, in round trips and
@@ -332,7 +332,11 @@ impl<'a> BodyAnalysis<'a> {
         let path = PathTimes {
             rtt: self.rtt,
             spread: self.spread,
-            possible: self.possible,
+            // The path does not make equal distances.
+            possible: match line::pace_of_line(self.exchange) {
+                Some(_) => 0.0,
+                None => self.possible,
+            },
         };
         steady::carried(stretches, self.exchange.segment(), path)
     }

@@ -15,6 +15,9 @@ const SLOWEST: f64 = 125.0;
 pub(super) const FULL_DATAGRAM: std::ops::RangeInclusive<u64> = 1_200..=1_500;
 /// Segments that the line separates arrive at equal distances, up to this factor.
 const SAME_PACE: f64 = 1.1;
+/// The least number of distances that show a line, and the share of them that must be equal.
+const MIN_DISTANCES: usize = 4;
+const EQUAL_DISTANCES: f64 = 0.75;
 
 impl Exchange {
     /// Whether that many bytes fill a segment or datagram, so that the sender may have more. Each
@@ -39,6 +42,40 @@ impl Exchange {
         };
         arrived(self, since, until) as f64 * pace
     }
+}
+
+impl Exchange {
+    /// The milliseconds that a line needed for the bytes between two moments, if full segments
+    /// arrived at equal distances: the line separated them. Otherwise 0.
+    pub fn carried_by_line(&self, since: Moment, until: Moment) -> f64 {
+        let pace = pace_of_line(self);
+        pace.map_or(0.0, |pace| arrived(self, since, until) as f64 * pace)
+    }
+}
+
+/// The milliseconds for each byte, with headers, if full segments arrived at equal distances.
+pub(super) fn pace_of_line(exchange: &Exchange) -> Option<f64> {
+    let mut last: Option<Moment> = None;
+    let mut paces = Vec::new();
+    for (at, event) in exchange.timeline.iter() {
+        match event {
+            Event::Received { bytes } => {
+                let is_full = exchange.is_full_packet(*bytes);
+                if let Some(last) = last.filter(|_| is_full) {
+                    paces.push(ms(at.since(last)) / with_headers(exchange, *bytes) as f64);
+                }
+                last = is_full.then_some(*at);
+            }
+            Event::Sent { .. } => last = None,
+            _ => {}
+        }
+    }
+    paces.sort_by(f64::total_cmp);
+    let usual = paces.get(paces.len() / 2).copied()?;
+    let range = usual / SAME_PACE..=usual * SAME_PACE;
+    let equal = paces.iter().filter(|pace| range.contains(pace)).count();
+    let is_line = equal as f64 >= EQUAL_DISTANCES * paces.len() as f64;
+    (paces.len() >= MIN_DISTANCES && is_line).then_some(usual)
 }
 
 /// The longest time that the line needed for the bytes between two moments, in milliseconds; 0 if
@@ -140,6 +177,25 @@ mod tests {
             e.timeline.push(Moment::from_millis(*at), received);
         }
         e
+    }
+
+    #[test]
+    fn full_segments_at_equal_distances_show_a_line() {
+        let at_each = |distances: &[f64]| {
+            let mut at = 100.0;
+            let mut arrivals = vec![(at, 1448)];
+            for distance in distances {
+                at += distance;
+                arrivals.push((at, 1448));
+            }
+            arrivals.push((at + 10.0, 700));
+            let e = exchange(&arrivals);
+            e.carried_by_line(Moment::ZERO, Moment::from_millis(101.0))
+        };
+        assert!((at_each(&[24.0; 5]) - 24.0).abs() < 0.1);
+        assert!((at_each(&[24.0, 24.3, 23.5, 0.1, 24.1]) - 24.0).abs() < 0.3);
+        assert!(at_each(&[24.0; 3]) < 1e-9, "they are few");
+        assert!(at_each(&[24.0, 9.0, 40.0, 3.0, 24.0]) < 1e-9);
     }
 
     #[test]
