@@ -363,7 +363,8 @@ fn an_acknowledgement_alone_was_not_lost_with_the_answer() {
     assert!(!found.contains(&"response-segment-lost"), "{found:?}");
 }
 
-/// A server in clear text whose request is acknowledged this many ms late, and answered 200 ms late.
+/// A server in clear text whose request is acknowledged this many ms late, and answered 200 ms
+/// late.
 fn thinks_in_clear_text(acknowledged: f64) -> Vec<(&'static str, i32)> {
     let story = Story::new().looked_up(Answer::Hosts, 0.1).connected(0.2);
     let mut story = story

@@ -61,7 +61,8 @@ fn an_unanswered_question_is_told_from_a_slow_answer() {
     assert_silent(&finish(refused));
 }
 
-/// A name server that cannot reach others reports its failure after seconds; then the next is asked.
+/// A name server that cannot reach others reports its failure after seconds; then the next is
+/// asked.
 #[test]
 fn a_failure_that_comes_late_is_an_answer() {
     let mut failed = looked_up(server(), 2_040.0);

@@ -193,8 +193,8 @@ impl Spread {
         until.fold(f64::INFINITY, f64::min)
     }
 
-    /// Like [`Self::most`], for a pause in the middle of an answer. A single sample proves less: one
-    /// delay in twenty may be longer.
+    /// Like [`Self::most`], for a pause in the middle of an answer. A single sample proves less:
+    /// one delay in twenty may be longer.
     pub(super) fn most_in_answer(&self) -> f64 {
         match self.samples.as_slice() {
             [] => 0.0,
