@@ -34,7 +34,7 @@ pub(crate) fn end(
         parent: scrape.map(|scrape| scrape.span_id),
         name: format!("probe {}", asked.module),
         attributes: vec![
-            Attribute::new("roundtrip.probe.module", asked.module.as_str()),
+            Attribute::new("roundtrip.probe.module", asked.module.clone()),
             Attribute::new("roundtrip.probe.target", mask_url(&asked.target)),
             Attribute::new("roundtrip.probe.success", ran.success),
         ],
