@@ -14,8 +14,8 @@ use crate::StreamError;
 
 /// The largest number of bytes that are read at once.
 const MAX_PIECE: usize = 16 << 10;
-/// The largest number of the peer's streams that may end: those that are needed never do, and a peer
-/// may open others endlessly.
+/// The largest number of the peer's streams that may end: those that are needed never do, and a
+/// peer may open others endlessly.
 const MAX_ENDED: u32 = 1024;
 /// RFC 9114 §6.2.1.
 const STOPPED: ProtocolError = ProtocolError {

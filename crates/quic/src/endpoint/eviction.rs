@@ -7,8 +7,8 @@ use std::net::IpAddr;
 use super::{Endpoint, Handle};
 use crate::Budget;
 
-/// The largest number of ended connections that are kept until no late packet can arrive. Each holds
-/// its keys and the rest of its TLS state.
+/// The largest number of ended connections that are kept until no late packet can arrive. Each
+/// holds its keys and the rest of its TLS state.
 const MAX_LINGERING: usize = 1024;
 /// What each takes, and the part of a budget that all may take although they do not count for it.
 const LINGERING_COST: u64 = 16 << 10;
