@@ -130,8 +130,8 @@ impl<'a> Framing<'a> {
     }
 }
 
-/// Whether a directive of `Cache-Control` says what shared caches may do with an answer to a request
-/// with credentials. RFC 9111 §3.5, §5.2.2.
+/// Whether a directive of `Cache-Control` says what shared caches may do with an answer to a
+/// request with credentials. RFC 9111 §3.5, §5.2.2.
 fn is_for_shared_caches(directive: &[u8]) -> bool {
     const THESE: [&[u8]; 4] = [b"private", b"no-store", b"public", b"must-revalidate"];
     let begins = |start: &[u8]| {

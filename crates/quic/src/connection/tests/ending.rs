@@ -68,8 +68,8 @@ fn a_connection_that_is_over_does_not_stay_because_its_peer_is_slow() {
     assert!(deadline.since(now) <= Duration::from_secs(6));
 }
 
-/// The owner's process did not run for a while, and then handled the timers first; or so many connections
-/// have ended at once that it does not wait for late packets.
+/// The owner's process did not run for a while, and then handled the timers first; or so many
+/// connections have ended at once that it does not wait for late packets.
 #[test]
 fn an_end_is_told_however_late_the_owner_is() {
     for is_hastened in [false, true] {
