@@ -90,6 +90,13 @@ fn a_warm_request_costs_no_dns_no_connection_no_handshake_and_no_query() {
         // One of them asked the store.
         recorded(2 * WARMING as u64 - 1).await;
         assert_eq!(looked_up("asked"), 1);
+        // So is a connection, a little later.
+        let opened = async || {
+            let (_, metrics) = scene.admin("/metrics");
+            let name = "roundtrip_gate_upstream_connections_total{event=\"opened\"} ";
+            number(&metrics, name) == backend.connections() as u64
+        };
+        crate::until("the connection is recorded", opened).await;
         let before = counted(&mut redis).await;
         for _ in 0..REQUESTS {
             ask(&mut clear, &request);
