@@ -40,7 +40,7 @@ pub(super) fn check(config: &Config, report: &mut CheckReport) {
         report.warn("listen.trusted_fields", what);
     }
     for (n, name) in listen.trusted_fields.iter().enumerate() {
-        if !is_identity(name) {
+        if !is_identity(name) && !name.eq_ignore_ascii_case("early-data") {
             let what = format!(
                 "'{name}' is not among the fields that only a proxy may set, so this has no effect"
             );
