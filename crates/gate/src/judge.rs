@@ -33,6 +33,7 @@ mod own_path;
 pub(crate) mod policy;
 mod reasons;
 pub(crate) mod request;
+mod reuse;
 pub(crate) mod route;
 pub(crate) mod session_counts;
 pub mod sessions;
@@ -56,6 +57,7 @@ use login::{ActiveLogin, LoginRules};
 pub(crate) use login::{LoginPage, LoginReply, LoginRequest, MAX_FORM};
 use own_path::{judge_own_path, login_verdict};
 use policy::Policy;
+use reuse::ConnectionReuse;
 pub(crate) use websocket::Upgrade;
 
 /// The parts of a request that are needed after its head was written for the backend.
@@ -92,44 +94,10 @@ pub(crate) struct ForwardedRequest {
     pub(crate) client: Option<IpAddr>,
     /// The request's session, if there is a guard.
     pub(crate) session: Option<Pass>,
-    /// It has a session, but no `Authorization`, by which shared caches in front of gate would know
-    /// that the answer is for one user. RFC 9111 §3.5.
+    /// The request has a session, but no `Authorization`, by which shared caches in front of gate
+    /// would know that the answer is for one user. RFC 9111 §3.5.
     pub(crate) private: bool,
     pub(crate) route: Rc<Route>,
-}
-
-/// Whether its connection to an HTTP/1.1 backend may serve other requests afterwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ConnectionReuse {
-    Always,
-    /// It has a body. A backend that refuses a request may not read the body, and then takes it for
-    /// the next request.
-    IfSuccessful,
-    /// Some backends never read the body of such a request, or take the whole connection for this
-    /// user's.
-    Never,
-}
-
-impl ConnectionReuse {
-    fn new(request: &Request<'_>, body: Body, session: Option<&Pass>) -> Self {
-        let has_body = body != Body::None;
-        let is_bound = session.is_none() && authenticates_connection(request);
-        if is_bound || (has_body && is_without_content(request)) {
-            Self::Never
-        } else if has_body {
-            Self::IfSuccessful
-        } else {
-            Self::Always
-        }
-    }
-
-    pub(crate) fn allows(self, status: u16) -> bool {
-        match self {
-            Self::Always => true,
-            Self::IfSuccessful => (200..300).contains(&status),
-            Self::Never => false,
-        }
-    }
 }
 
 /// Where a request came from, and how.
@@ -517,21 +485,6 @@ fn is_idempotent(request: &Request<'_>) -> bool {
         request.method,
         "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE" | "PROPFIND" | "REPORT" | "SEARCH"
     ) && !has_other_method(request)
-}
-
-/// Whether the content of such a request has no meaning. RFC 9110 §9.3.1, §9.3.2, §9.3.5, §9.3.7.
-fn is_without_content(request: &Request<'_>) -> bool {
-    matches!(request.method, "GET" | "HEAD" | "DELETE" | "OPTIONS")
-}
-
-/// Whether the client uses a scheme that authenticates a connection, and not a request: a backend
-/// takes all that follows on the connection for this user's. RFC 4559 §6.
-fn authenticates_connection(request: &Request<'_>) -> bool {
-    request.values("authorization").any(|value| {
-        let mut parts = value.trim_ascii_start().split(u8::is_ascii_whitespace);
-        let scheme = parts.next().unwrap_or_default();
-        scheme.eq_ignore_ascii_case(b"ntlm") || scheme.eq_ignore_ascii_case(b"negotiate")
-    })
 }
 
 /// Whether a field names another method, which the backend may use instead.
