@@ -68,9 +68,11 @@ fn a_witness() -> impl Strategy<Value = Event> {
         (0u32..4, any::<bool>()).prop_map(|(segments, short)| Event::GapOpened { segments, short }),
         (0u64..4).prop_map(|packets| Event::Missed { packets }),
         span().prop_map(|took| Event::HeldBack { took }),
+        span().prop_map(|after| Event::Departed { after }),
         span().prop_map(|took| Event::WindowClosed { took }),
         (0u64..20_000).prop_map(|bytes| Event::RecordBegan { bytes }),
         Just(Event::AckDelayed),
+        Just(Event::AckLeftLate),
         Just(Event::Answered),
         (
             prop::sample::select(vec![Task::Write, Task::LoadRoots]),

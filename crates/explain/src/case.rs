@@ -31,6 +31,9 @@ const SPREAD_SHARE: f64 = 0.1;
 /// this.
 const CLOCKS: Duration = Duration::from_micros(50);
 
+/// As a share: at least this much of a wait between departures makes it the server's.
+const BETWEEN: f64 = 0.9;
+
 /// A caveat for an answer that a single exchange cannot judge.
 pub(crate) const A_LOSS_LOOKS_THE_SAME: &str =
     "; if that was a single segment, its loss would look the same: ask again";
@@ -203,6 +206,32 @@ impl<'a> Case<'a> {
     /// The largest delay beyond a round trip, in milliseconds, that is attributed to the path.
     pub(crate) fn tolerance(&self) -> f64 {
         (2.0 * self.syn_lateness()).max(self.spread.tolerance())
+    }
+
+    /// The milliseconds of a wait for the server that lay between two departures from it: between
+    /// that of an acknowledgement, or the arrival of the request, and that of the answer, or
+    /// between two parts of a body. The path has no part in them.
+    pub(crate) fn between_departures(&self, name: PhaseName) -> f64 {
+        if name == PhaseName::Body {
+            let transfer = self.transfer.iter().flat_map(|transfer| &transfer.pauses);
+            return transfer.filter(|pause| pause.departed).map(|p| p.ms).sum();
+        }
+        let within = |phase: &Phase| -> f64 {
+            let events = self.exchange.timeline.iter();
+            let events = events.filter(|(at, _)| *at >= phase.start && *at < phase.end);
+            let departed = events.filter_map(|(_, event)| match event {
+                Event::Departed { after } => Some(ms(*after)),
+                _ => None,
+            });
+            departed.sum()
+        };
+        self.named(name).map(within).sum()
+    }
+
+    /// Whether nearly all of these milliseconds of a wait for the server lay between two
+    /// departures.
+    pub(crate) fn is_between_departures(&self, name: PhaseName, late: f64) -> bool {
+        self.between_departures(name) >= BETWEEN * late
     }
 
     /// The least lateness, in milliseconds beyond R, with which a sample shows that the path

@@ -36,6 +36,10 @@ pub(crate) fn contradiction(case: &Case<'_>, of: &Cause, cost: &mut Cost) -> Opt
 }
 
 fn within_spread(case: &Case<'_>, of: &Cause, claim: &Claim) -> Option<String> {
+    // What left late was not delayed on the way.
+    if case.is_between_departures(claim.phase, claim.ms) {
+        return None;
+    }
     let samples = case.spread.samples().len();
     // A time that the server itself reports is not chance.
     let by_lateness = OF_LATENESS.contains(&of.id)

@@ -97,6 +97,10 @@ pub enum Event {
         after: Duration,
         again: Option<Duration>,
     },
+    /// The acknowledgement that arrives now left the peer late, as its own clock shows, or a
+    /// capture beside it: the peer may have delayed it on purpose (RFC 1122 §4.2.3.2), and longer
+    /// than usual because it was busy.
+    AckLeftLate,
     /// Data that was handed to the kernel this long ago left the host only now.
     HeldBack {
         took: Duration,
@@ -112,6 +116,11 @@ pub enum Event {
     /// a capture shows it: by now they were due, and what they carried was sent again.
     Missed {
         packets: u64,
+    },
+    /// The next bytes left the peer this long after the bytes before them, or after the peer had
+    /// what they answer: a capture saw it, or the peer's clock in its timestamps shows it.
+    Departed {
+        after: Duration,
     },
     /// The client was ready to run for this long before this moment but did not run: other programs
     /// had the processors, or a quota was used up.

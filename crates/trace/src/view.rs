@@ -15,6 +15,7 @@ pub(crate) use crate::tcp::mss;
 use crate::tcp::{Content, TcpFlow};
 use crate::vantage::Vantage;
 
+mod departures;
 mod flight;
 mod lost;
 mod missing;
@@ -22,6 +23,7 @@ mod places;
 mod rate;
 mod timing;
 
+use departures::Departures;
 use flight::SentFlight;
 use lost::Lost;
 use missing::Missing;
@@ -88,6 +90,7 @@ impl ClientView {
         order.sort_by_key(|(at, _)| *at);
         let rtt = vantage.rtt().map_or(0, |rtt| rtt.as_nanos() as u64);
         let mut watcher = Watcher::new(flow, rtt);
+        watcher.departures = Departures::of_server(flow, vantage);
         watcher.is_far = vantage.distance() > 0;
         watcher.view.answers_lost = lost.answers();
         watcher.view.ended = order.last().map_or(0, |(at, _)| *at);
@@ -163,6 +166,7 @@ struct Watcher<'a> {
     /// The start of the record whose beginning was reported.
     told_record: Option<u64>,
     gauge: Gauge,
+    departures: Departures,
 }
 
 impl<'a> Watcher<'a> {
@@ -194,6 +198,7 @@ impl<'a> Watcher<'a> {
             heard: None,
             told_record: None,
             gauge: Gauge::new(rtt, mss(flow).max(1).into()),
+            departures: Departures::default(),
         }
     }
 
@@ -277,6 +282,7 @@ impl<'a> Watcher<'a> {
                 clock: sight.stamps.map(|(clock, _)| clock),
             });
             self.gauge.sent(at, end, bytes);
+            self.asks(at, sight);
             self.busy.get_or_insert(at);
             self.sent = end;
             self.view.sent.push((end, at));
@@ -353,10 +359,12 @@ impl<'a> Watcher<'a> {
         }
         self.acknowledgment(at, sight);
         self.missing(at, sight);
+        self.departures.next = Some(*sight);
         for (start, end) in data {
             self.view.largest_segment = self.view.largest_segment.max(end - start);
             self.data(at, *start, *end);
         }
+        self.departures.next = None;
         if sight.is_fin() {
             self.view.fin.get_or_insert(at);
             if !self.view.client_closed {
@@ -390,6 +398,7 @@ impl<'a> Watcher<'a> {
         {
             self.unacked += at.saturating_sub(since);
         }
+        self.was_asked(at, sight);
         if let (Some(newest), Some(until)) = (newest, until) {
             let bytes = until - before.unwrap_or(newest.start).min(newest.start);
             let repeated = newest.again.is_some();
@@ -405,7 +414,11 @@ impl<'a> Watcher<'a> {
             if let Some(left) = left {
                 self.gauge.trip(at, at.saturating_sub(left));
             }
-            let after = Duration::from_nanos(at.saturating_sub(newest.at));
+            let took = at.saturating_sub(newest.at);
+            if self.may_have_waited(sight, &newest, bytes, took) {
+                self.note(at, Event::AckLeftLate);
+            }
+            let after = Duration::from_nanos(took);
             let again = newest
                 .again
                 .map(|again| Duration::from_nanos(at.saturating_sub(again)));
@@ -431,6 +444,7 @@ impl<'a> Watcher<'a> {
             return;
         }
         self.pause(at);
+        self.answers(at);
         let before = self.read;
         self.read = end;
         let (mut overtaken, mut earliest) = (0, at);
@@ -453,6 +467,7 @@ impl<'a> Watcher<'a> {
             self.note(at, event);
         }
         self.answered(at);
+        self.departures.last = self.departures.next;
         let bytes = self.read - before;
         self.note(at, Event::Received { bytes });
         self.view.read.push((self.read, at));
@@ -478,22 +493,5 @@ impl<'a> Watcher<'a> {
         }
         (self.resent, self.needless, self.unacked) = (0, 0, 0);
         self.busy = self.under_way.first().map(|d| d.at.max(at));
-    }
-
-    fn behind_a_gap(&mut self, at: u64, start: u64, end: u64, segments: u64) {
-        let segments = u32::try_from(segments).unwrap_or(u32::MAX);
-        if self
-            .ahead
-            .get(&start)
-            .is_some_and(|(until, ..)| *until >= end)
-        {
-            return;
-        }
-        if self.ahead.is_empty() {
-            let short = end - start < self.mss();
-            self.note(at, Event::GapOpened { segments, short });
-        }
-        self.view.out_of_order += segments;
-        self.ahead.insert(start, (end, at, segments));
     }
 }

@@ -169,6 +169,15 @@ fn acknowledged(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
     }
     let mut phases = case.phases.iter();
     let asked = phases.find(|p| p.name == PhaseName::FirstByte)?.start;
+    if case.is_between_departures(PhaseName::FirstByte, thought) {
+        let left = case.between_departures(PhaseName::FirstByte);
+        let shown = format!(
+            "; the answer left the server {left:.1} ms after the server had the request{}{}",
+            case.doubt(thought),
+            timing(case)
+        );
+        return Some((thought, shown));
+    }
     let witness = case.acknowledged_before(asked, case.answer_began?)?;
     let doubt = case.doubt(thought);
     let thought = case.served(thought, witness);

@@ -11,7 +11,7 @@ pub(super) const FAMILY: CauseFamily = CauseFamily {
         id: "path-varies",
         decidable: Decidable::Packets,
         name: "Round trips on this path take different times",
-        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip, by at least 3 ms plus a tenth of it, and the late answers were hardly later than that; or the body stopped in the middle of a TLS record that the server had already written, and then many segments came at once",
+        shows: "acknowledgements and the SYN-ACK took longer than the smallest round trip, by at least 3 ms plus a tenth of it, and the late answers were hardly later than that; or the body stopped although the server had already written more (the middle of a TLS record) or sent more (its own clock in a capture), and then many segments came at once",
         signature: varies,
         cost: "the time of the waits beyond the smallest round trip",
         remedy: "look for a queue, a radio, or a shared line on the path (compare with a cable; mtr -c 100); fewer round trips suffer less often",
@@ -115,7 +115,7 @@ fn varies(case: &Case<'_>) -> Option<Cost> {
     }
     if !stalls.is_empty() {
         told.push(format!(
-            "nothing arrived for {stalled:.1} ms in all, {}, in the middle of TLS records of the body; then many segments arrived at once",
+            "nothing of the body arrived for {stalled:.1} ms in all, {}, although the server had written or sent more; then many segments arrived at once",
             times(stalls.len() as u32)
         ));
     }

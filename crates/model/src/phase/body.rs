@@ -7,13 +7,14 @@
 //! result does not depend on whether the sender paces its segments and thus leaves gaps within
 //! flights.
 
+mod pauses;
 mod windows;
 
 use std::time::Duration;
 
 use super::evidence::{Evidence, FASTEST_COPY, StallReason};
 use super::flights::{self, Flight};
-use super::pause::{self, Pause, PauseReason};
+use super::pause::{Pause, PauseReason};
 use super::steady::{self, PathTimes, SteadyStretch};
 use super::waiting::{self, split};
 use super::{line, measurable, ms, rtt_ms};
@@ -30,21 +31,12 @@ const RADIO_MS: f64 = 3.0 * 102.4;
 const MIN_CONTENT: u64 = 64;
 /// In round trips: shorter pauses are attributed to the line.
 const MIN_PAUSE: f64 = 0.5;
-/// The same for pauses before which the sender had certainly sent all that it had: in round trips,
-/// and in milliseconds.
-const MIN_CERTAIN_PAUSE: f64 = 0.25;
-const MIN_CERTAIN_PAUSE_MS: f64 = 5.0;
 /// In round trips: shorter pauses after a loss belong to the recovery of the sender's window.
 const RECOVERY: f64 = 1.2;
 /// Bytes that become readable within this time of each other were waiting behind one hole.
 const TOGETHER: Duration = Duration::from_millis(1);
 /// The time that a line takes for each byte varies by at most this factor.
 const SLACK_OF_PACE: f64 = 1.1;
-/// This many arrivals show a sender with a clock, if the distances between them are at least this
-/// many milliseconds and differ by at most this share.
-const MIN_PERIODS: usize = 10;
-const MIN_PERIOD_MS: f64 = 5.0;
-const SAME_PERIOD: f64 = 0.1;
 /// A shorter write to the client's own output delays nothing.
 const LONG_WRITE: Duration = Duration::from_millis(5);
 /// A client that did not read for this share of a silence had closed its window.
@@ -145,23 +137,6 @@ fn arrivals(exchange: &Exchange, start: Moment, end: Moment) -> (Vec<Arrival>, E
     (arrivals, heard)
 }
 
-/// Whether pieces smaller than segments arrived at equal distances, which is not the path's
-/// variation.
-fn has_a_clock(arrivals: &[Arrival], segment: u64) -> bool {
-    let gaps = arrivals.windows(2).filter_map(|both| match both {
-        [one, next] if next.bytes < segment => Some(ms(next.at.since(one.at))),
-        _ => None,
-    });
-    let mut gaps: Vec<f64> = gaps.filter(|gap| *gap >= MIN_PERIOD_MS).collect();
-    gaps.sort_by(f64::total_cmp);
-    let usual = gaps.get(gaps.len() / 2).copied().unwrap_or_default();
-    let equal = gaps
-        .iter()
-        .filter(|gap| (*gap - usual).abs() <= SAME_PERIOD * usual);
-    let equal = equal.count();
-    equal >= MIN_PERIODS && 10 * equal >= 8 * gaps.len()
-}
-
 /// The period during which a segment was missing while later ones had arrived.
 fn holes(arrivals: &[Arrival]) -> impl Iterator<Item = (Moment, Moment)> {
     arrivals.iter().filter_map(|arrival| {
@@ -250,7 +225,7 @@ impl<'a> BodyAnalysis<'a> {
             last: 0,
             writes: long_writes(exchange),
         };
-        if has_a_clock(&arrivals, exchange.segment()) {
+        if pauses::have_a_clock(&arrivals, exchange.segment()) {
             (body.most, body.tolerance) = (0.0, 0.0);
         }
         let last = arrivals.last().map_or(start, |a| a.at);
@@ -377,11 +352,13 @@ impl<'a> BodyAnalysis<'a> {
         }
         let gap = self.unread(gap, arrival);
         let after = self.transfer.bytes;
-        let doubtful = |doubtful| Pause {
-            ms: gap,
+        let pause = |ms, doubtful| Pause {
+            ms,
             after,
             doubtful,
+            departed: heard.departed().is_some(),
         };
+        let own = pauses::between_departures(gap, heard);
         match self.why(gap, arrival, next) {
             PauseReason::Timeout => self.waited.loss += gap,
             PauseReason::Sender { .. } if self.lossy && gap <= RECOVERY * self.rtt => {
@@ -390,7 +367,7 @@ impl<'a> BodyAnalysis<'a> {
             }
             PauseReason::Path => {
                 self.waited.network += gap;
-                self.transfer.stalls.push(doubtful(false));
+                self.transfer.stalls.push(pause(gap, false));
             }
             PauseReason::Line => {
                 self.waited.network += gap;
@@ -402,38 +379,12 @@ impl<'a> BodyAnalysis<'a> {
                 return lost > 0.0 || recovering;
             }
             PauseReason::Sender { is_certain } => {
-                self.waited.server += gap;
-                self.transfer.pauses.push(doubtful(!is_certain));
+                self.waited.network += gap - own;
+                self.waited.server += own;
+                self.transfer.pauses.push(pause(own, !is_certain));
             }
         }
         true
-    }
-
-    /// Why nothing arrived for `gap` milliseconds, if no window stopped the sender.
-    fn why(&self, gap: f64, arrival: &Arrival, next: Option<u64>) -> PauseReason {
-        let least = (MIN_PAUSE * self.rtt).clamp(1.0, f64::MAX);
-        let certain = (MIN_CERTAIN_PAUSE * self.rtt).max(MIN_CERTAIN_PAUSE_MS);
-        // A pause this short is not attributed to any party.
-        if gap < least.min(certain) || gap <= self.most.max(self.tolerance) {
-            return PauseReason::Line;
-        }
-        let next = next.unwrap_or(arrival.bytes);
-        match pause::reason(self.exchange, gap, self.last, &arrival.heard, next) {
-            PauseReason::Sender { is_certain: true }
-                if gap >= certain && arrival.heard.segments().is_some() =>
-            {
-                PauseReason::Sender { is_certain: true }
-            }
-            // Where the sender may have had more, the path may have held it back.
-            PauseReason::Sender { is_certain: false }
-                if gap <= self.possible_later
-                    && pause::may_have_more(self.exchange, self.last, &arrival.heard, next) =>
-            {
-                PauseReason::Line
-            }
-            _ if gap < least => PauseReason::Line,
-            reason => reason,
-        }
     }
 
     /// A silence while the client did not read is attributed to the client, until its window had

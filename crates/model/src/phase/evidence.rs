@@ -57,6 +57,9 @@ pub(super) struct Evidence {
     cut: bool,
     /// When the last acknowledgement arrived, and how long before the bytes had left.
     acknowledged: Option<(Moment, f64)>,
+    /// The peer may have delayed that acknowledgement on purpose.
+    left_late: bool,
+    late_at: Option<Moment>,
     /// How long before the acknowledgement the retransmission had left, in milliseconds.
     copy: Option<f64>,
     /// How long written data did not leave the host, in milliseconds.
@@ -69,6 +72,8 @@ pub(super) struct Evidence {
     closed: f64,
     /// When the peer's stream ended.
     ended: Option<Moment>,
+    /// How long after the bytes before them the next bytes left the peer, in milliseconds.
+    departed: Option<f64>,
 }
 
 /// Why nothing more arrived for a while.
@@ -111,13 +116,20 @@ impl Evidence {
             }
             Event::CutOff => self.cut = true,
             Event::Acknowledged { after, again } => {
+                self.left_late = self.late_at == Some(at);
                 self.acknowledged = Some((at, ms(*after)));
                 self.copy = again.map(ms).or(self.copy);
             }
+            Event::AckLeftLate => self.late_at = Some(at),
             Event::HeldBack { took } => self.held_back += ms(*took),
             Event::Starved { took, .. } => self.not_running += ms(*took),
             Event::WindowClosed { took } => self.closed += ms(*took),
             Event::StreamEnded => self.ended = Some(at),
+            // What answers may also follow other bytes: the longer time is between those.
+            Event::Departed { after } => {
+                let after = ms(*after).max(self.departed.unwrap_or(0.0));
+                self.departed = Some(after);
+            }
             Event::Worked {
                 task: Task::Write,
                 took,
@@ -185,7 +197,7 @@ impl Evidence {
         let full = exchange.first_window() * 9 / 10;
         if broken && segments >= full.max(1) && gap <= TAIL_TRIPS * rtt {
             StallReason::Window
-        } else if broken && gap < MIN_TAIL.max(TAIL_TRIPS * rtt) {
+        } else if broken && !is_like_a_tail(gap, rtt) {
             StallReason::Line
         } else if broken && !beyond::may_be_a_window(exchange, gap) {
             StallReason::Timeout
@@ -273,6 +285,12 @@ impl Evidence {
         self.ended
     }
 
+    /// How long after the bytes before them the next bytes left the peer, in milliseconds, if that
+    /// is known.
+    pub(super) fn departed(&self) -> Option<f64> {
+        self.departed
+    }
+
     pub(super) fn segments(&self) -> Option<u64> {
         self.flight.map(|(segments, _)| segments)
     }
@@ -288,6 +306,11 @@ impl Evidence {
     /// When the peer's last acknowledgement arrived, and how long it took, in milliseconds.
     pub(super) fn acknowledged(&self) -> Option<(Moment, f64)> {
         self.acknowledged
+    }
+
+    /// Whether the peer may have delayed that acknowledgement on purpose, however late it was.
+    pub(super) fn left_late(&self) -> bool {
+        self.left_late
     }
 
     /// The milliseconds from a retransmission to its acknowledgement, if the peer had only the
@@ -333,6 +356,11 @@ impl Evidence {
     pub(super) fn missed(&self) -> u64 {
         self.missed
     }
+}
+
+/// Whether a silence of `gap` is as long as after the loss of a flight's last segments.
+pub(super) fn is_like_a_tail(gap: f64, rtt: f64) -> bool {
+    gap >= MIN_TAIL.max(TAIL_TRIPS * rtt)
 }
 
 /// Whether a silence of `gap` ended at `at` in the middle of the data, with smaller segments than

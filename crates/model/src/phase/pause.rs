@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::evidence::{Evidence, StallReason};
+use super::evidence::{Evidence, StallReason, is_like_a_tail};
 use super::waiting::is_like_a_timeout;
 use super::{beyond, line, rtt_ms};
 use crate::{Event, Exchange};
@@ -34,6 +34,8 @@ pub struct Pause {
     pub after: u64,
     /// A loss, or a path that stopped for a while, would look the same.
     pub doubtful: bool,
+    /// It lay between the departures of two segments, so that the path has no part in it.
+    pub departed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +92,12 @@ pub(super) fn may_have_more(exchange: &Exchange, last: u64, heard: &Evidence, ne
             || last > 0 && full_datagrams(exchange).any(|full| last.is_multiple_of(full));
     }
     heard.is_dense(exchange) || heard.fills_first_window(exchange, next)
+}
+
+/// Whether the path held `next` bytes for `held` milliseconds longer than the bytes before them,
+/// and delivered them at once. A slow line delivers them one by one.
+pub(super) fn was_held_up(exchange: &Exchange, held: f64, next: u64) -> bool {
+    next > MAX_AFTER_TIMEOUT * exchange.segment() && is_like_a_tail(held, rtt_ms(exchange))
 }
 
 /// Whether this may be a loss: the lost tail of a flight is sent again alone.

@@ -95,7 +95,13 @@ impl Exchange {
             _ => None,
         });
         let with_data = with_data.collect();
+        let mut left_late = None;
         let acknowledged = self.timeline.iter().filter_map(|(at, event)| match event {
+            Event::AckLeftLate => {
+                left_late = Some(*at);
+                None
+            }
+            Event::Acknowledged { .. } if left_late == Some(*at) => None,
             Event::Acknowledged { after, again: None } if arrivals.is_alone(*at) => {
                 let (bytes, late) = (uplink::sent_around(self, *at - *after), ms(*after) - r);
                 let carried = line.map_or(0.0, |line| bytes as f64 / line);

@@ -177,6 +177,7 @@ pub(super) fn answered(
     // earlier.
     if let Some((acknowledged, after)) = heard.acknowledged()
         && acknowledged >= since
+        && !heard.left_late()
     {
         let late = after - r;
         let alone = acknowledged + TOGETHER < at;

@@ -99,6 +99,7 @@ fn told(event: &Event) -> String {
             "acknowledged, {:.1} ms after it had left",
             after.as_secs_f64() * 1e3
         ),
+        Event::AckLeftLate => "the server was late with an acknowledgement".into(),
         Event::HeldBack { took } => format!(
             "left the host {:.1} ms after it was written",
             took.as_secs_f64() * 1e3
@@ -111,6 +112,10 @@ fn told(event: &Event) -> String {
         Event::Missed { packets } => format!(
             "{} missing before this data",
             count(*packets, "packet", "packets")
+        ),
+        Event::Departed { after } => format!(
+            "the next bytes left the server {:.1} ms later",
+            after.as_secs_f64() * 1e3
         ),
         Event::Starved { took, throttled } => format!(
             "did not run for {:.1} ms: {}",

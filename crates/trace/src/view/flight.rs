@@ -1,12 +1,14 @@
 //! Where the flights of the server end, and whether it had more to send.
 
+use std::time::Duration;
+
 use roundtrip_model::Event;
 
 use super::Watcher;
 use crate::tcp::Content;
 
 /// Pauses that are shorter are attributed to the scheduler. In nanoseconds.
-const MIN_PAUSE: u64 = 1_000_000;
+pub(super) const MIN_PAUSE: u64 = 1_000_000;
 /// The header of a TLS record, in bytes.
 const HEADER: u64 = 5;
 
@@ -71,5 +73,9 @@ impl Watcher<'_> {
             window: Some(self.window),
             ..SentFlight::default()
         };
+        if let Some(after) = self.departures.between() {
+            let after = Duration::from_nanos(after.min(at.saturating_sub(last)));
+            self.note(last, Event::Departed { after });
+        }
     }
 }

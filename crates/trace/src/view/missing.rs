@@ -115,6 +115,24 @@ impl Watcher<'_> {
         }
     }
 
+    /// Data arrived behind a gap in the stream.
+    pub(super) fn behind_a_gap(&mut self, at: u64, start: u64, end: u64, segments: u64) {
+        let segments = u32::try_from(segments).unwrap_or(u32::MAX);
+        if self
+            .ahead
+            .get(&start)
+            .is_some_and(|(until, ..)| *until >= end)
+        {
+            return;
+        }
+        if self.ahead.is_empty() {
+            let short = end - start < self.mss();
+            self.note(at, Event::GapOpened { segments, short });
+        }
+        self.view.out_of_order += segments;
+        self.ahead.insert(start, (end, at, segments));
+    }
+
     /// A packet is missing before this one, which comes as late as after a timeout.
     pub(super) fn missing(&mut self, at: u64, sight: &SeenSegment) {
         let last = self.heard.replace(at);

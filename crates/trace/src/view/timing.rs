@@ -11,14 +11,14 @@ use crate::tcp::TcpFlow;
 use crate::vantage::Vantage;
 
 /// In nanoseconds: the ticks of timestamps, in ascending order.
-const TICKS: [u64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
+pub(super) const TICKS: [u64; 4] = [1_000, 1_000_000, 4_000_000, 10_000_000];
 /// In nanoseconds: how long a sender must be seen before its ticks are recognised, and how long two
 /// clocks agree to a tick.
-const MIN_SEEN: u64 = 15_000_000;
+pub(super) const MIN_SEEN: u64 = 15_000_000;
 const MAX_AGREEING: u64 = 5_000_000_000;
 /// How far the time by ticks may differ from the time in the capture, as a share; at least one tick
 /// is allowed.
-const NEAR: f64 = 0.2;
+pub(super) const NEAR: f64 = 0.2;
 /// In bytes: the headers of a segment with timestamps.
 const HEADERS: u64 = 52;
 /// In nanoseconds: the shortest delayed acknowledgement (RFC 1122 §4.2.3.2) on Linux, less a tick.

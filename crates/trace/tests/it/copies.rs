@@ -11,7 +11,7 @@ const R: f64 = 20.0;
 
 /// A segment of one side with its clock and the echo of its peer's clock, in milliseconds; again
 /// from this number, or up to this acknowledgement.
-fn stamped(
+pub(crate) fn stamped(
     drawn: &mut Drawn,
     link: &mut Link,
     (at, side): (f64, usize),

@@ -6,6 +6,7 @@
 mod blind;
 mod clear;
 mod copies;
+mod departures;
 mod drawn;
 mod far;
 mod foreign;

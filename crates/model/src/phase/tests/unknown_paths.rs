@@ -66,3 +66,27 @@ fn a_path_that_is_known_by_one_sample_may_have_paused() {
     };
     assert_eq!((server(R), server(R + 2.0)), (0.6 * R, 0.0));
 }
+
+/// The SYN-ACK, the only acknowledgement that came alone, was late by this many milliseconds; then
+/// the server paused for `pause`, and its next bytes left it `departed` after those before.
+fn server_after_a_late_syn_ack(late: f64, pause: f64, departed: Option<f64>) -> f64 {
+    let mut e = answer(&[(0.0, 1), (pause, 2)]);
+    in_clear_text(&mut e);
+    let tcp = e.tcp.as_mut().unwrap();
+    tcp.handshake_rtt = Some(Duration::from_secs_f64((R + late) / 1e3));
+    // The last segment was not full.
+    flight_ended(&mut e, 0.0, 1, 620, false);
+    if let Some(after) = departed {
+        let after = Duration::from_secs_f64(after / 1e3);
+        e.timeline
+            .push(Moment::from_millis(R), Event::Departed { after });
+    }
+    body(&e).waited.server.round()
+}
+
+#[test]
+fn what_left_late_was_not_held_back_by_the_path() {
+    let server = |departed| server_after_a_late_syn_ack(100.0, 300.0, departed);
+    assert_eq!((server(None), server(Some(1.0))), (0.0, 0.0));
+    assert_eq!((server(Some(300.0)), server(Some(280.0))), (300.0, 280.0));
+}
