@@ -166,12 +166,9 @@ async fn answers_are_those_of_the_other_protocols(engine: QuicEngine) {
             > 8_000
     );
     let waited = ask(&mut sender, "/delay/20", None).await.unwrap();
-    assert!(
-        waited.headers["server-timing"]
-            .to_str()
-            .unwrap()
-            .starts_with("think;dur=2")
-    );
+    let timing = waited.headers["server-timing"].to_str().unwrap();
+    let delay = timing.strip_prefix("think;dur=").unwrap();
+    assert!(delay.parse::<f64>().unwrap() >= 20.0, "{delay}");
     let stats = origin.stats();
     assert_eq!((stats.h3_requests, stats.quic_connections), (5, 1));
     assert_eq!((stats.quic_retries, stats.early_requests), (0, 0));
