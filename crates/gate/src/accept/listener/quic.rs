@@ -29,8 +29,7 @@ use crate::config::Limits;
 
 /// The largest number of clients with unvalidated addresses, counting those that may arrive within
 /// a quarter of a second without ever validating theirs. Further clients get a Retry first (RFC
-/// 9000 §8.1.2). Until its address is validated, each client may hold about 100 KiB, nearly all of
-/// it an endless hello and waiting early data.
+/// 9000 §8.1.2).
 pub(super) const MAX_UNPROVED: usize = 256;
 /// The number of tokens for each client; one saves its next connection the Retry. RFC 9000 §8.1.3.
 const TOKEN_COUNT: u8 = 2;
@@ -49,6 +48,11 @@ const MEMORY_DIVISOR: u64 = 4;
 const CONNECTION_COST: u64 = 48 << 10;
 const RESTING_COST: u64 = 64 << 10;
 const STREAM_COST: u64 = 6 << 10;
+/// What a client may hold until its address is validated, nearly all of it an endless hello and
+/// waiting early data.
+const UNPROVED_COST: u64 = RESTING_COST + (96 << 10);
+/// Such clients, whose addresses may all be forged, may hold this part of the memory.
+const UNPROVED_DIVISOR: u64 = 4;
 
 pub(crate) struct QuicListener {
     endpoint: Endpoint,
@@ -95,9 +99,9 @@ impl QuicListener {
             address: local,
             source,
         };
-        let budget =
-            Arc::new(Budget::new(memory.limit(limits)).with_costs(CONNECTION_COST, STREAM_COST));
-        let mut config = server_config(&tls, limits, &budget);
+        let most = memory.limit(limits);
+        let budget = Arc::new(Budget::new(most).with_costs(CONNECTION_COST, STREAM_COST));
+        let mut config = server_config(&tls, limits, &budget, most);
         config.key = Some(seed.quic_key()?);
         let mut own = [0; 32];
         rand::fill(&mut own).map_err(|_| GateError::Cryptography)?;
@@ -138,9 +142,10 @@ impl QuicListener {
 
     /// Accepts new clients under the new configuration.
     pub(crate) fn follow(&self, tls: Rc<ThreadTls>, limits: &Limits) {
+        let most = self.memory.limit(limits);
         self.endpoint
-            .set_server_config(Some(server_config(&tls, limits, &self.budget)));
-        self.budget.set_limit(self.memory.limit(limits));
+            .set_server_config(Some(server_config(&tls, limits, &self.budget, most)));
+        self.budget.set_limit(most);
         self.tls.replace(tls);
     }
 
@@ -276,9 +281,26 @@ impl QuicMemory {
             .max(MIN_MEMORY)
             .min(self.most)
     }
+
+    #[cfg(test)]
+    pub(super) fn at_most(most: u64) -> Self {
+        Self { most }
+    }
 }
 
-fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> ServerConfig {
+/// The number of clients with unvalidated addresses that share this much memory with the others.
+fn max_unproved(memory: u64) -> usize {
+    let fit = usize::try_from(memory / UNPROVED_DIVISOR / UNPROVED_COST);
+    fit.unwrap_or(usize::MAX).clamp(1, MAX_UNPROVED)
+}
+
+/// `memory` is the limit of the budget.
+fn server_config(
+    tls: &ThreadTls,
+    limits: &Limits,
+    budget: &Arc<Budget>,
+    memory: u64,
+) -> ServerConfig {
     let transport = Transport {
         idle_timeout: limits.idle_time.0,
         stream_window: WINDOW,
@@ -291,7 +313,7 @@ fn server_config(tls: &ThreadTls, limits: &Limits, budget: &Arc<Budget>) -> Serv
         ..Transport::default()
     };
     let mut config = ServerConfig::new(tls.quic().clone(), Arc::new(transport));
-    config.retry = Retry::AboveHandshakes(MAX_UNPROVED);
+    config.retry = Retry::AboveHandshakes(max_unproved(memory));
     config.tokens = TOKEN_COUNT;
     // `connection_limits` limits connections.
     config.most_connections = config.most_connections.max(limits.connections);
@@ -309,7 +331,7 @@ mod tests {
     #[test]
     fn all_sockets_share_the_memory_that_there_is() {
         let limits = Limits::default();
-        let much = QuicMemory { most: u64::MAX };
+        let much = QuicMemory::at_most(u64::MAX);
         assert_eq!(much.limit(&limits), 512 << 20);
         let all = memory_limit().unwrap();
         let one_of_many = QuicMemory::new(4096).limit(&limits);

@@ -190,6 +190,23 @@ fn with_many_unvalidated_clients_new_ones_get_a_retry() {
     });
 }
 
+/// One of many sockets on a small machine has little memory. Clients with forged addresses, here
+/// all the same, use up neither the memory nor the share of that address.
+#[test]
+fn strangers_leave_room_for_others_however_little_memory_there_is() {
+    run(async {
+        let scene = Scene::start(&Setting {
+            quic_memory: QuicMemory::at_most(16 << 20),
+            ..single()
+        });
+        let mut quic_clients = QuicClients::new(&scene);
+        quic_clients.begin(scene.https, MAX_UNPROVED).await;
+        assert!(scene.quic.retries() > 200);
+        assert_eq!(scene.quic.over_budget(), 0);
+        Caller::new(&scene).full(&scene).await;
+    });
+}
+
 /// Other threads, other processes, and their successors accept the tokens.
 #[test]
 fn tokens_are_good_wherever_the_seed_is_the_same() {

@@ -51,6 +51,7 @@ pub(super) struct Setting {
     pub(super) seed: u8,
     /// The number of threads; all of them are simulated on this thread.
     pub(super) threads: usize,
+    pub(super) quic_memory: QuicMemory,
     pub(super) within: Duration,
     pub(super) place: Option<SharedStore>,
 }
@@ -68,6 +69,7 @@ impl Default for Setting {
             },
             seed: 7,
             threads: 1,
+            quic_memory: QuicMemory::new(1),
             within: WITHIN,
             place: None,
         }
@@ -122,7 +124,7 @@ impl Scene {
                 sibling,
                 tls.clone(),
                 &limits,
-                QuicMemory::new(1),
+                setting.quic_memory,
                 &seed,
             )
             .unwrap();
