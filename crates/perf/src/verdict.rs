@@ -1,5 +1,5 @@
-//! What limited the rate? Judged from how busy either side and its core were, and what held the
-//! sender back. Pure.
+//! Judges what limited the rate: how busy each side and its core were, and what held the sender
+//! back.
 
 use serde::Serialize;
 

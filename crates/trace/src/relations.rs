@@ -24,7 +24,7 @@ pub(crate) struct ConnectionEnd {
     /// The end of the last answer.
     pub(crate) last_answer: u64,
     pub(crate) announced: bool,
-    /// When a request began to leave that the server answered by ending the connection; `None` if
+    /// The departure of the request that the server answered by ending the connection; `None` if
     /// that was the first request.
     pub(crate) crossed: Option<u64>,
 }
