@@ -16,6 +16,7 @@ mod http;
 mod nagle;
 mod name;
 mod page;
+mod pauses;
 mod properties;
 mod quic;
 mod series;
