@@ -98,7 +98,8 @@ fn a_peer_that_probes_and_acknowledges_nothing_gets_two_windows() {
         let most = 3 * window.max(64 << 10);
         assert!((1200..most).contains(&total), "{total} of {most}");
         let memory = pair.server().memory();
-        assert!(memory < 1 << 20, "{memory}");
+        // Most of it are the acknowledgements.
+        assert!(memory < 3 << 20, "{memory}");
         assert!(!pair.server().is_closed());
     }
 }
