@@ -255,7 +255,9 @@ fn drop_control(
             asked = Some(request.at);
             return true;
         }
-        let answered = after(request.at).filter(|_| !is_control(request.bytes, seals));
+        // Before the first request, a server sends only SETTINGS.
+        let sooner = if asked.is_none() { soonest } else { 0 };
+        let answered = after(request.at + sooner).filter(|_| !is_control(request.bytes, seals));
         let Some(answered) = answered.filter(|_| !under_way(request.at)) else {
             return false;
         };

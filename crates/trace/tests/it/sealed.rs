@@ -261,46 +261,39 @@ fn a_record_over_the_window_is_not_hidden_by_tickets_in_one_record() {
 }
 
 /// The records of Go's client and server over a path of half a millisecond: the request is as long
-/// as three control frames, and the server's own frames come just after it.
+/// as three control frames, and the server's own frames come just after it. The other server sends
+/// its SETTINGS late.
 #[test]
 fn a_request_that_is_as_long_as_control_frames_is_one_if_an_answer_follows() {
-    let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 443));
-    drawn.open(0.0, &mut link, 0.5);
-    drawn.send(
-        2.0,
-        &mut link,
-        0,
-        ACK,
-        &client_hello(&["h2", "http/1.1"], false),
-    );
-    let flight = [server_hello(false), record(20, 6), record(23, 2000)].concat();
-    drawn.send(2.5, &mut link, 1, ACK, &flight);
-    drawn.send(
-        4.0,
-        &mut link,
-        0,
-        ACK,
-        &[record(20, 6), record(23, 58)].concat(),
-    );
-    drawn.send(4.4, &mut link, 0, ACK, &record(23, 92));
-    // What the server sends in between was not caused by what has just left.
-    let unasked = |acknowledges, payload| Segment {
-        acknowledges: Some(acknowledges),
-        flags: ACK,
-        payload,
-        ..Segment::default()
-    };
-    let settings = record(23, 49);
-    let segment = unasked(link.next[0] - 92, &settings);
-    drawn.segment(4.7, &mut link, 1, segment);
-    drawn.send(5.45, &mut link, 0, ACK, &record(23, 69));
-    let control = record(23, 44);
-    let segment = unasked(link.next[0] - 69, &control);
-    drawn.segment(5.55, &mut link, 1, segment);
-    drawn.send(5.6, &mut link, 0, ACK, &record(23, 31));
-    drawn.send(6.2, &mut link, 1, ACK, &record(23, 162));
-    drawn.send(6.3, &mut link, 0, ACK, b"");
-    let exchange = drawn.exchange();
-    assert!(exchange.failure.is_none());
-    assert_eq!(exchange.http.as_ref().unwrap().downloaded, 162);
+    for (first, second) in [(49, 44), (44, 49)] {
+        let (mut drawn, mut link) = (Drawn::new(), Link::new(50_000, 443));
+        drawn.open(0.0, &mut link, 0.5);
+        let hello = client_hello(&["h2", "http/1.1"], false);
+        drawn.send(2.0, &mut link, 0, ACK, &hello);
+        let flight = [server_hello(false), record(20, 6), record(23, 2000)].concat();
+        drawn.send(2.5, &mut link, 1, ACK, &flight);
+        let finished = [record(20, 6), record(23, 58)].concat();
+        drawn.send(4.0, &mut link, 0, ACK, &finished);
+        drawn.send(4.4, &mut link, 0, ACK, &record(23, 92));
+        // What the server sends in between was not caused by what has just left.
+        let unasked = |acknowledges, payload| Segment {
+            acknowledges: Some(acknowledges),
+            flags: ACK,
+            payload,
+            ..Segment::default()
+        };
+        let control = record(23, first);
+        let segment = unasked(link.next[0] - 92, &control);
+        drawn.segment(4.7, &mut link, 1, segment);
+        drawn.send(5.45, &mut link, 0, ACK, &record(23, 69));
+        let control = record(23, second);
+        let segment = unasked(link.next[0] - 69, &control);
+        drawn.segment(5.55, &mut link, 1, segment);
+        drawn.send(5.6, &mut link, 0, ACK, &record(23, 31));
+        drawn.send(6.2, &mut link, 1, ACK, &record(23, 162));
+        drawn.send(6.3, &mut link, 0, ACK, b"");
+        let exchange = drawn.exchange();
+        assert!(exchange.failure.is_none());
+        assert_eq!(exchange.http.as_ref().unwrap().downloaded, 162);
+    }
 }
