@@ -45,6 +45,14 @@ fn pass_on(socket: &impl AsFd) {
     rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::empty()).unwrap();
 }
 
+/// A socket whose port is free for TCP as well. Closed connections keep thousands of ports for a
+/// minute.
+fn udp_beside_tcp() -> UdpSocket {
+    let mut sockets = (0..100).map(|_| UdpSocket::bind(("127.0.0.1", 0)).unwrap());
+    let is_free = |udp: &UdpSocket| TcpListener::bind(udp.local_addr().unwrap()).is_ok();
+    sockets.find(is_free).unwrap()
+}
+
 fn config(user: &User, listen: &str) -> String {
     let backend = backend();
     user.write(
@@ -76,7 +84,7 @@ fn is_answered(mut stream: TcpStream) -> bool {
 fn clients_that_come_between_two_processes_are_served_by_the_second() {
     let user = User::new();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let udp = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+    let udp = udp_beside_tcp();
     let (port, quic) = (tcp.local_addr().unwrap().port(), udp.local_addr().unwrap());
     pass_on(&tcp);
     pass_on(&udp);

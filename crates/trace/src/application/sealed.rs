@@ -375,12 +375,9 @@ fn finished_12(
     view: &ClientView,
     seen: &mut TlsSeen,
 ) -> Option<HandshakeEnd> {
-    let records = server.records();
-    let changed = records
-        .iter()
-        .position(|r| r.kind == ContentKind::ChangeCipherSpec)?;
-    let finished = records.get(changed + 1..)?.first()?;
-    seen.finished = view.readable(finished.end);
+    let mut records = server.records().iter();
+    records.find(|r| r.kind == ContentKind::ChangeCipherSpec)?;
+    seen.finished = view.readable(records.next()?.end);
     Some(HandshakeEnd::default())
 }
 
