@@ -15,10 +15,6 @@ const JITTER: f64 = 0.1;
 /// The least lateness, in milliseconds, at which an answer is reported although no party can be
 /// blamed.
 const MIN_LATE: f64 = 10.0;
-/// A server behind something nearer answers as late as it is far if the two differ by less than
-/// this: in milliseconds, and as a share.
-const EQUAL_MS: f64 = 3.0;
-const EQUAL: f64 = 0.1;
 /// The share of a wait below which a server's own report shows that it did not cause the wait.
 const CONTRADICTION: f64 = 0.1;
 
@@ -208,14 +204,8 @@ fn acknowledged(case: &Case<'_>, thought: f64) -> Option<(f64, String)> {
 /// have come from farther away than the acknowledgements before them: a container's network or a
 /// load balancer acknowledges for a distant server.
 pub(crate) fn may_be_farther(case: &Case<'_>) -> bool {
-    let e = case.exchange;
-    let Some(beyond) = e.beyond().filter(|_| !e.is_tunnelled()).map(ms) else {
-        return false;
-    };
-    let answer = case.waited(PhaseName::FirstByte, WaitPart::Server);
-    let is_reported = e.reported().is_some_and(|said| said >= 0.5 * answer);
-    let is_equal = (answer - beyond).abs() <= EQUAL_MS.max(EQUAL * answer.max(beyond));
-    !is_reported && is_equal
+    let late = case.waited(PhaseName::FirstByte, WaitPart::Server);
+    !case.exchange.is_tunnelled() && case.exchange.may_be_late_from_beyond(late)
 }
 
 /// The least lateness of an answer, in milliseconds beyond a round trip, that needs a specific

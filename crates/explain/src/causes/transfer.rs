@@ -134,9 +134,6 @@ const EQUAL_FLIGHTS: usize = 3;
 const SAME_SIZE: f64 = 1.25;
 /// Pauses that differ by less than this factor are equal.
 const EQUAL: f64 = 1.1;
-/// As a multiple of the way to a server behind something nearer: a longer pause is not due to a
-/// window there.
-const MAX_BEYOND: f64 = 1.5;
 /// The least that a first window carries, in bytes (RFC 6928 §2), and how much larger each piece of
 /// a body is than the one before, if a window doubles.
 const FIRST_WINDOW: u64 = 10_000;
@@ -294,19 +291,23 @@ fn body_stalls(case: &Case<'_>) -> Option<Cost> {
 fn server_pauses(case: &Case<'_>, transfer: &BodyTransfer) -> Vec<Pause> {
     let recur = transfer.pauses.len() >= RECURRING;
     let least = MIN_PAUSE_TRIPS * case.rtt.unwrap_or(0.0);
+    let beyond = longest_beyond(case, transfer);
     let counts = |p: &&Pause| {
         let is_certain = recur || !p.doubtful && p.ms >= least;
-        is_certain && !may_be_beyond(case, transfer, p)
+        is_certain && p.ms > beyond
     };
     transfer.pauses.iter().filter(counts).copied().collect()
 }
 
-/// Whether a window may have been full behind something nearer than the server: the pause took
-/// hardly longer than the way to the server and back, or the pieces between the pauses doubled, as
-/// a window does.
-fn may_be_beyond(case: &Case<'_>, transfer: &BodyTransfer, pause: &Pause) -> bool {
-    let far = case.exchange.beyond().map_or(0.0, ms);
-    pause.ms <= MAX_BEYOND * far || doubles(transfer)
+/// The longest pause, in milliseconds, during which a window may have been full behind something
+/// nearer than the server: one that took hardly longer than the way to the server and back, or any
+/// if the pieces between the pauses doubled, as a window does.
+fn longest_beyond(case: &Case<'_>, transfer: &BodyTransfer) -> f64 {
+    if doubles(transfer) {
+        f64::INFINITY
+    } else {
+        case.exchange.longest_pause_beyond()
+    }
 }
 
 /// Whether each piece between two pauses was about twice as large as the one before; the last may
@@ -344,17 +345,18 @@ fn pieces(transfer: &BodyTransfer) -> Vec<u64> {
 fn late_body(case: &Case<'_>) -> Option<Cost> {
     let transfer = case.transfer.as_ref()?;
     let servers = server_pauses(case, transfer);
+    let longest = longest_beyond(case, transfer);
     let doubtful: Vec<Pause> = transfer
         .pauses
         .iter()
-        .filter(|p| (p.doubtful || may_be_beyond(case, transfer, p)) && !servers.contains(p))
+        .filter(|p| (p.doubtful || p.ms <= longest) && !servers.contains(p))
         .copied()
         .collect();
     let paused: f64 = doubtful.iter().map(|p| p.ms).sum();
     let least = MIN_LATE.max(0.1 * case.rtt?);
     let is_named = paused >= least && !may_be_the_line(case, transfer) && !case.is_event_stream();
     let evidence = told(transfer, &doubtful).filter(|_| is_named)?;
-    let beyond = if doubtful.iter().any(|p| may_be_beyond(case, transfer, p)) {
+    let beyond = if doubtful.iter().any(|p| p.ms <= longest) {
         ", and so would a full window behind a proxy or load balancer"
     } else {
         ""

@@ -31,15 +31,30 @@ impl Exchange {
         }
         let asked = self.timeline.last(|e| *e == Event::RequestSent)?;
         let answer = self.beyond_a_trip(asked, self.answer_began()?)?;
-        let is_reported = self.reported().is_some_and(|said| said >= 0.5 * answer);
-        let is_equal =
-            |one: f64, next: f64| (one - next).abs() <= EQUAL_MS.max(EQUAL * one.max(next));
         let r = ms(self.rtt?);
         let far = answer >= MIN_BEYOND.max(MIN_BEYOND_TRIPS * r);
         // What is very near may first have connected to the server itself.
         let connected = answer >= NEAR_TRIPS * r && is_equal(greeting, 2.0 * answer);
         let is_as_far = is_equal(greeting, answer) || connected;
-        (!is_reported && far && is_as_far).then(|| span(answer))
+        (!self.reports(answer) && far && is_as_far).then(|| span(answer))
+    }
+
+    /// Whether an answer that was `late` may be late because the server is that much farther away
+    /// than what acknowledges.
+    pub fn may_be_late_from_beyond(&self, late: f64) -> bool {
+        let beyond = self.beyond();
+        !self.reports(late) && beyond.is_some_and(|far| is_equal(late, ms(far)))
+    }
+
+    /// The longest pause, in milliseconds, that a full window behind something nearer than the
+    /// server can cause; 0 if nothing shows that something is nearer.
+    pub fn longest_pause_beyond(&self) -> f64 {
+        self.beyond().map_or(0.0, |far| WINDOW * ms(far))
+    }
+
+    /// Whether the server reports at least half of the time by which an answer was late.
+    fn reports(&self, late: f64) -> bool {
+        self.reported().is_some_and(|said| said >= 0.5 * late)
     }
 
     /// Whether the request went through a tunnel that a proxy had opened.
@@ -74,11 +89,8 @@ impl Exchange {
     }
 }
 
-/// Whether nothing may have come for `gap` milliseconds because a window was full behind something
-/// nearer than the server.
-pub(super) fn may_be_a_window(exchange: &Exchange, gap: f64) -> bool {
-    let beyond = exchange.beyond().map_or(0.0, ms);
-    gap <= WINDOW * beyond
+fn is_equal(one: f64, next: f64) -> bool {
+    (one - next).abs() <= EQUAL_MS.max(EQUAL * one.max(next))
 }
 
 fn span(ms: f64) -> Duration {

@@ -186,6 +186,8 @@ struct BodyAnalysis<'a> {
     /// there are; and how late any later flight may be.
     possible: f64,
     possible_later: f64,
+    /// The longest pause, in milliseconds, because of a window behind something nearer.
+    beyond: f64,
     round_trips: u32,
     waited: Waited,
     transfer: BodyTransfer,
@@ -217,6 +219,7 @@ impl<'a> BodyAnalysis<'a> {
             tolerance: spread.tolerance(),
             possible: spread.most(),
             possible_later: spread.most_later(),
+            beyond: exchange.longest_pause_beyond(),
             round_trips: 0,
             waited: Waited::default(),
             transfer: BodyTransfer::default(),

@@ -2,7 +2,7 @@
 //! ended.
 
 use super::flights::DOUBLES;
-use super::{beyond, copies, ms, rtt_ms};
+use super::{copies, ms, rtt_ms};
 use crate::{Event, Exchange, Moment, Task};
 
 /// In milliseconds: the kernel measures unacknowledged time in ticks, and its timers end at ticks.
@@ -199,7 +199,7 @@ impl Evidence {
             StallReason::Window
         } else if broken && !is_like_a_tail(gap, rtt) {
             StallReason::Line
-        } else if broken && !beyond::may_be_a_window(exchange, gap) {
+        } else if broken {
             StallReason::Timeout
         } else {
             StallReason::Sender

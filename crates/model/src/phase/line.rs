@@ -42,9 +42,7 @@ impl Exchange {
         };
         arrived(self, since, until) as f64 * pace
     }
-}
 
-impl Exchange {
     /// The milliseconds that a line needed for the bytes between two moments, if full segments
     /// arrived at equal distances: the line separated them. Otherwise 0.
     pub fn carried_by_line(&self, since: Moment, until: Moment) -> f64 {

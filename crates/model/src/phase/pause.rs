@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::evidence::{Evidence, StallReason, is_like_a_tail};
 use super::waiting::is_like_a_timeout;
-use super::{beyond, line, rtt_ms};
+use super::{line, rtt_ms};
 use crate::{Event, Exchange};
 
 /// The largest burst, in segments, that can follow a timeout; a larger one shows that the sender
@@ -51,10 +51,12 @@ pub(super) enum PauseReason {
 }
 
 /// Why nothing arrived for `gap` milliseconds after `last` bytes, and before `next` bytes that came
-/// within a round trip.
+/// within a round trip. Up to `beyond` milliseconds, a window may have been full behind something
+/// nearer than the server.
 pub(super) fn reason(
     exchange: &Exchange,
     gap: f64,
+    beyond: f64,
     last: u64,
     heard: &Evidence,
     next: u64,
@@ -62,7 +64,7 @@ pub(super) fn reason(
     if line::paces(exchange, gap, next) {
         return PauseReason::Line;
     }
-    if beyond::may_be_a_window(exchange, gap) {
+    if gap <= beyond {
         return PauseReason::Sender { is_certain: false };
     }
     let sender = PauseReason::Sender {

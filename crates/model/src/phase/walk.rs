@@ -345,6 +345,10 @@ impl<'a> Walk<'a> {
                 {
                     StallReason::Window
                 }
+                // A window may have been full behind something nearer than the server.
+                StallReason::Timeout if gap <= self.exchange.longest_pause_beyond() => {
+                    StallReason::Sender
+                }
                 stop => stop,
             }
         } else if full

@@ -64,7 +64,7 @@ impl BodyAnalysis<'_> {
                 PauseReason::Line
             };
         }
-        match pause::reason(self.exchange, own, self.last, heard, next) {
+        match pause::reason(self.exchange, own, self.beyond, self.last, heard, next) {
             PauseReason::Sender { is_certain: true }
                 if own >= certain && heard.segments().is_some() =>
             {
