@@ -17,12 +17,26 @@ pub(crate) fn mended(bytes: &[u8]) -> Cow<'_, str> {
     replaced(text, &bare, " ")
 }
 
-/// The numbers of a text, in their order: their places.
+/// Whether the characters of a JSON text that have passed ended within a string.
+#[derive(Default)]
+struct Quotes {
+    quoted: bool,
+    escaped: bool,
+}
+
+impl Quotes {
+    fn pass(&mut self, character: char) {
+        let is_quote = character == '"' && !self.escaped;
+        self.escaped = self.quoted && character == '\\' && !self.escaped;
+        self.quoted ^= is_quote;
+    }
+}
+
+/// The places of the numbers in a text, in their order.
 pub(super) struct Numbers<'a> {
     text: &'a str,
     at: usize,
-    quoted: bool,
-    escaped: bool,
+    quotes: Quotes,
 }
 
 impl<'a> Numbers<'a> {
@@ -30,8 +44,7 @@ impl<'a> Numbers<'a> {
         Self {
             text,
             at: 0,
-            quoted: false,
-            escaped: false,
+            quotes: Quotes::default(),
         }
     }
 
@@ -48,14 +61,12 @@ impl Iterator for Numbers<'_> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
             let begin = self.at;
-            if !self.quoted && (byte.is_ascii_digit() || *byte == b'-') {
+            if !self.quotes.quoted && (byte.is_ascii_digit() || *byte == b'-') {
                 let rest = bytes.get(begin..).unwrap_or_default();
                 self.at += rest.iter().take_while(|byte| is_part(byte)).count();
                 return Some(begin..self.at);
             }
-            let is_quote = *byte == b'"' && !self.escaped;
-            self.escaped = self.quoted && *byte == b'\\' && !self.escaped;
-            self.quoted ^= is_quote;
+            self.quotes.pass(char::from(*byte));
             self.at += 1;
         }
         None
@@ -68,9 +79,9 @@ pub(super) fn without_large_numbers(text: &str) -> Cow<'_, str> {
     const LARGE: f64 = 1e300;
     let mut smaller = Cow::Borrowed(text);
     for place in Numbers::new(text) {
-        let number = text.get(place.clone()).and_then(Number::parse);
-        let value = number.and_then(|number| number.as_f64());
-        if value.is_some_and(|value| value.abs() > LARGE) {
+        let number = text.get(place.clone()).unwrap_or_default();
+        let is_large = number.parse().is_ok_and(|value: f64| value.abs() > LARGE);
+        if is_large && Number::parse(number).is_some() {
             let zeros = "0".repeat(place.len().saturating_sub(2));
             smaller.to_mut().replace_range(place, &format!("0.{zeros}"));
         }
@@ -96,15 +107,13 @@ fn replaced<'a>(text: Cow<'a, str>, offsets: &[usize], by: &str) -> Cow<'a, str>
 
 /// The offsets of control characters in strings that are not escaped.
 pub(crate) fn bare_controls(text: &str) -> Vec<usize> {
-    let (mut quoted, mut escaped) = (false, false);
+    let mut quotes = Quotes::default();
     let mut bare = Vec::new();
     for (at, byte) in text.bytes().enumerate() {
-        if quoted && byte < b' ' {
+        if quotes.quoted && byte < b' ' {
             bare.push(at);
         }
-        let is_quote = byte == b'"' && !escaped;
-        escaped = quoted && byte == b'\\' && !escaped;
-        quoted ^= is_quote;
+        quotes.pass(char::from(byte));
     }
     bare
 }
@@ -155,17 +164,15 @@ fn in_utf8(bytes: &[u8]) -> Cow<'_, str> {
     if matches!(text, Cow::Borrowed(_)) {
         return text;
     }
-    let (mut quoted, mut escaped) = (false, false);
+    let mut quotes = Quotes::default();
     let mut mended = String::with_capacity(text.len());
     for character in text.chars() {
-        if !quoted && character == char::REPLACEMENT_CHARACTER {
+        if !quotes.quoted && character == char::REPLACEMENT_CHARACTER {
             // The replacement is as long as the character, so that later offsets stay the same.
             mended.push_str("   ");
             continue;
         }
-        let is_quote = character == '"' && !escaped;
-        escaped = quoted && character == '\\' && !escaped;
-        quoted ^= is_quote;
+        quotes.pass(character);
         mended.push(character);
     }
     Cow::Owned(mended)
