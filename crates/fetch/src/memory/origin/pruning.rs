@@ -16,7 +16,7 @@ const MAX_ORIGINS: usize = 4096;
 const MAX_SIZE: u64 = 64 << 20;
 /// The largest number of files that are examined at once.
 const MAX_ITEMS: usize = 200_000;
-/// The directory is examined when the first of so many new origins is added.
+/// The number of new origins after which the directory is examined again.
 const INTERVAL: u64 = 256;
 
 /// The limits for the data about all origins.
