@@ -81,6 +81,15 @@ fn sockets_of(process: i32) -> Vec<i32> {
     numbers.flatten().take(MAX_SOCKETS).collect()
 }
 
+/// Whether a descriptor will be closed when its process executes a program (proc_pid_fdinfo(5)).
+pub(crate) fn is_closed_on_exec(process: i32, number: i32) -> bool {
+    let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{number}"));
+    let info = info.unwrap_or_default();
+    let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_CLOEXEC != 0)
+}
+
 fn group_of(thread: i32) -> io::Result<i32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));

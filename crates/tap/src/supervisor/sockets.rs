@@ -13,6 +13,7 @@ use super::Supervisor;
 use crate::flow::{Flow, FlowState, Holder, Surroundings};
 use crate::lookup;
 use crate::memory::{self, MAX_COPIED};
+use crate::process::is_closed_on_exec;
 use crate::sys::{self, Call};
 
 /// A long header of QUIC, by its first two bits. RFC 9000 §17.2.
@@ -165,6 +166,10 @@ impl<S: FnMut(Exchange)> Supervisor<S> {
         // Where that cannot be read, nothing else can be.
         let _ = self.process_of(process);
         for (process, number) in self.processes.sockets() {
+            // The process has not executed the program yet, and has descriptors of its parent.
+            if is_closed_on_exec(process, number) {
+                continue;
+            }
             let copy = self.processes.descriptor(process, number);
             let is_open = |socket: &Socket| is_tcp(socket) && socket.peer_addr().is_ok();
             let socket = copy.map(Socket::from).ok().filter(is_open);

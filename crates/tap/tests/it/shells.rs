@@ -61,6 +61,8 @@ fn what_a_shell_writes_through_its_standard_output_is_a_request() {
 fn a_connection_that_was_inherited_is_not_silently_left_out() {
     let server = serve(Knobs::default());
     let inherited = TcpStream::connect(server.http).unwrap();
+    // The program does not inherit this one, which is closed when it starts.
+    let _closed = TcpStream::connect(server.http).unwrap();
     let ask = "printf 'GET /bytes/100 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n' >&0; cat";
     let input = Stdio::from(OwnedFd::from(inherited));
     let followed = follow_with(command(&["sh", "-c", ask]), input);
